@@ -70,6 +70,7 @@ GALLERY = (
     "explain_a_decision.py",
     "like_with_like.py",
     "several_groups.py",
+    "several_classes.py",
     "estimated_groups.py",
     "equal_opportunity.py",
     "existing_model.py",

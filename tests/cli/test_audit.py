@@ -710,3 +710,16 @@ def test_like_is_compared_with_like(run, table, tmp_path):
     assert found.conditional
     assert found.similarity == {factor: 1.0}
     assert next(c for c in found.columns if c.name == "code").type == "categories"
+
+
+@pytest.mark.parametrize(("asked", "weighed"), [((), True), (("--similar", "range"), False)])
+def test_relevance_counts_unless_the_range_is_asked_for(run, table, tmp_path, asked, weighed):
+    people = pd.read_csv(table)
+    people["repaid"] = np.where(people.age > people.age.median(), "yes", "no")
+    people.to_csv(table, index=False)
+    out = tmp_path / "a.json"
+    few = "--resamples", 100, "--sample", 200
+    code, *_ = run(*FEATURES, "--label", "repaid", "--positive", "yes", *asked, *few, "--json", out)
+    assert code == 0
+    found = Audit.from_json(out.read_text())
+    assert (found.similarity is not None) == weighed

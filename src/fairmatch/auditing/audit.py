@@ -9,10 +9,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 
 from fairmatch import __version__
+from fairmatch.auditing.classes import class_facts, read_class_scores
 from fairmatch.auditing.conditional import conditional_facts
 from fairmatch.auditing.estimated import UNMATCHED, estimate_gaps
 from fairmatch.auditing.excess import matched_excess
@@ -106,7 +108,8 @@ def audit(
     threshold: float | None = None,
     top: int | float | str | None = None,
     score_range: tuple[float, float] | None = None,
-    favourable: str = "high",
+    favourable: str | Sequence[Any] = "high",
+    classes: Sequence[Any] | None = None,
     outcome: str | None = None,
     pos_label: Any = 1,
     confidence: float = 0.95,
@@ -127,11 +130,11 @@ def audit(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_rows,), or a fitted estimator
-        Scores in [0, 1] or 0/1 decisions of any model, or a classifier with ``predict_proba``,
-        which then scores ``X``. With ``kind="number"`` these are predictions, or a regressor with
-        ``predict``. Rows without a score (NaN) are counted and left out; more than 20 % of them are
-        an error.
+    y_score : array-like of shape (n_rows,) or (n_rows, n_classes), or a fitted estimator
+        Scores in [0, 1] or 0/1 decisions of any model, probabilities of several classes, or a
+        classifier with ``predict_proba``, which then scores ``X``. With ``kind="number"`` these are
+        predictions, or a regressor with ``predict``. Rows without a score (NaN) are counted and
+        left out; more than 20 % of them are an error.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. With several attributes, the groups are the combinations that occur,
         and each attribute is described by itself too. People whose value is missing, or reads
@@ -188,10 +191,14 @@ def audit(
         The least and the greatest possible score, where scores are no probabilities, such as (1,
         10) for deciles. The threshold is then in that range, and so are means, gaps of scores and
         charts. The share of positive labels is stated for each score instead of calibration.
-    favourable : {"high", "low"}, default="high"
+    favourable : {"high", "low"} or a list of classes, default="high"
         Which scores are good for a person. Rates, ratios and gaps are of the favourable outcome.
+        With several classes, name the good ones.
         With "low" the favourable label is the one that is not ``pos_label``, and the true
         positive rate is the share of people with that label who are selected.
+    classes : sequence, optional
+        Of several classes, their order from the lowest to the highest, which is that of the columns
+        of ``y_score``. Without it they have no order.
     outcome : str, optional
         What the selected are called, such as "hired" or "granted bail". The default is "selected",
         or "not flagged" with ``favourable="low"``.
@@ -251,6 +258,17 @@ def audit(
     >>> print(f"{gap.value} [{gap.low:.2f}, {gap.high:.2f}]")
     0.5 [0.33, 0.65]
 
+    Three classes, of which two are good. Gaps and ratios are about who gets one of them, and
+    ``classes`` has every class by itself:
+
+    >>> bands = np.eye(3)[[0, 1, 1, 2] * 30]
+    >>> found = audit(bands, sensitive_features=["a", "a", "b", "b"] * 30,
+    ...               classes=["Low", "Medium", "High"], favourable=["Low", "Medium"])
+    >>> found.outcome, found.gap("demographic_parity_gap").value
+    ('given Low or Medium', 0.5)
+    >>> [round(group.shares["Medium"].value, 2) for group in found.classes.groups]
+    [0.5, 0.5]
+
     Predictions of hours:
 
     >>> hours = audit([30.0, 40.0, 42.0, 48.0] * 20, sensitive_features=["f", "f", "m", "m"] * 20,
@@ -258,6 +276,35 @@ def audit(
     >>> print(f"{hours.gap('mean_parity_gap').value:.2f} hours, threshold {hours.threshold}")
     10.00 hours, threshold None
     """
+    learned = getattr(y_score, "classes_", ())
+    if kind is None and len(learned) > 2 and hasattr(y_score, "predict_proba"):
+        if X is None:
+            raise InputError(
+                "y_score is an estimator and X is None, but an estimator needs X to score the "
+                "rows. Pass X.",
+                parameter="X",
+            )
+        chances = _called(y_score, "predict_proba", X, sensitive_features)
+        y_score = pd.DataFrame(chances, columns=list(learned))
+        if classes is not None and set(classes) == set(learned):
+            y_score = y_score[list(classes)]
+    several = None
+    if kind in (None, "probability"):
+        several = read_class_scores(y_score, classes, favourable, y_true)
+    if several is not None:
+        for name, given_too in {
+            "threshold": threshold,
+            "top": top,
+            "score_range": score_range,
+        }.items():
+            if given_too is not None:
+                raise InputError(
+                    f"{name}={given_too!r} and several classes do not combine: the largest "
+                    f"probability decides. Leave {name} out.",
+                    parameter=name,
+                )
+        y_score, y_true, favourable, pos_label = several.decisions, several.positive, "high", 1
+        outcome = several.words if outcome is None else outcome
     settings = AuditSettings(
         **_selection(threshold, top, score_range),
         confidence=confidence,
@@ -266,7 +313,7 @@ def audit(
         n_subsets=n_subsets,
         min_group_size=min_group_size,
         random_state=random_state,
-        favourable=favourable,
+        favourable=favourable,  # type: ignore[arg-type]
         outcome=outcome,
         weight_kind=weight_kind,
         kind=_kind(y_score) if kind is None else kind,
@@ -289,6 +336,12 @@ def audit(
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
     if data.groups.memberships is not None:
+        if several is not None:
+            raise InputError(
+                "Probabilities of groups and several classes do not combine in an audit. Audit one "
+                "class against the rest, or use fairmatch.measures.",
+                parameter="sensitive_features",
+            )
         default = isinstance(similarity, str) and similarity == AUTO
         _refuse_matching(given=given, similarity=None if default else similarity)
         return _build_estimated(roster, data, model_name, about, known)
@@ -299,6 +352,8 @@ def audit(
             parameter="known",
         )
     found = build_audit(roster, data, model_name, about, progress)
+    if several is not None:
+        found = replace(found, classes=class_facts(data, roster, several))
     remember_people(found, roster.people, data.scores)
     return found
 

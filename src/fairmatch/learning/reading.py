@@ -643,9 +643,7 @@ class Reader:
         """Return encoded features as points whose squared distance says who is alike."""
         if self.alike_.weights is None:
             return points
-        dense = points.dense()
-        factors = self.alike_.scales(self.encoder_.feature_groups_, dense.shape[1])
-        return read_points(dense[:, factors > 0.0] * factors[factors > 0.0])
+        return self.alike_.scaled(points.dense(), self.encoder_.feature_groups_)
 
     def _fit_scale(self, numbers: FloatArray, weights: FloatArray | None) -> None:
         """Learn the unit of a number: its mean and its standard deviation.

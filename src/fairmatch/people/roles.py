@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -25,6 +25,8 @@ MANY_LEVELS = 100
 _FEW_VALUES = 30
 _MOST_DIFFER = 0.5
 _NEARLY_ALL = 0.9
+
+_TEXT = "text", "categories"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -53,19 +55,7 @@ _LABEL_WORDS = {"label", "target", "outcome", "class", "y", "truth", "actual", "
 
 @dataclass(frozen=True, eq=False)
 class ColumnFacts:
-    """What a column holds.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    type : str
-        What the column holds, in words.
-    values : ndarray
-        Its values, without the missing ones.
-    n_missing : int
-        Number of missing values.
-    """
+    """What a column holds: its type in words, and its values without the missing ones."""
 
     name: str
     type: str
@@ -90,18 +80,11 @@ class ColumnFacts:
         return name_words(self.name)
 
 
-@dataclass(frozen=True)
-class Suspicion:
+class Suspicion(NamedTuple):
     """Why a column may not be a property of people.
 
-    Attributes
-    ----------
-    words : str
-        What is suspicious, in words.
-    certain : bool
-        Whether it is certain enough to leave the column out, unless the column is named.
-    asks : bool
-        Whether a person must decide before a model learns from the column.
+    ``certain`` leaves the column out unless it is named. ``asks`` means that a person must decide
+    before a model learns from the column.
     """
 
     words: str
@@ -111,13 +94,6 @@ class Suspicion:
 
 def describe_column(name: str, series: nw.Series[Any]) -> ColumnFacts:
     """Return what a column holds. Columns of every kind are accepted here.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    series : narwhals.Series
-        Values of the column.
 
     Examples
     --------
@@ -159,13 +135,6 @@ def _type(dtype: Any, values: np.ndarray[Any, Any]) -> str:
 def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | None:
     """Return why a column may not be a property of people, or None.
 
-    Parameters
-    ----------
-    facts : ColumnFacts
-        The column.
-    label_is_known : bool
-        Whether another column was named as the label.
-
     Examples
     --------
     >>> import numpy as np
@@ -192,13 +161,13 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
         return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
     if facts.type == "whole numbers" and looks_like_codes(facts.name, facts.values):
         return Suspicion("looks like codes: if so, name it as categorical")
-    if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
+    if facts.type in _TEXT and facts.n_distinct > MANY_LEVELS:
         return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
     return _careless_levels(facts)
 
 
 def _identifier(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in ("text", "categories", "whole numbers"):
+    if facts.type not in (*_TEXT, "whole numbers"):
         return None
     n_rows, n_values = len(facts.values), facts.n_distinct
     mostly = n_values > _MOST_DIFFER * n_rows
@@ -217,19 +186,17 @@ def _identifier(facts: ColumnFacts) -> Suspicion | None:
     return Suspicion(f"{words}; is it one?")
 
 
-def _is_number(facts: ColumnFacts) -> np.ndarray[Any, Any]:
-    """Return a mask of the different values of a text column that are written as numbers."""
-    return np.array([bool(_NUMBER.fullmatch(str(v).strip())) for v in facts.counts.index])
+def _matching(pattern: re.Pattern[str], facts: ColumnFacts) -> np.ndarray[Any, Any]:
+    """Return which of the different values of a text column match a pattern."""
+    return np.array([bool(pattern.fullmatch(str(v).strip())) for v in facts.counts.index])
 
 
 def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
     """Return whether nearly all values of a text column match a pattern."""
-    if facts.type not in ("text", "categories"):
-        return False
     # Check the most frequent value first: this settles most columns.
-    if not pattern.fullmatch(str(facts.counts.index[0]).strip()):
+    if facts.type not in _TEXT or not pattern.fullmatch(str(facts.counts.index[0]).strip()):
         return False
-    like = np.array([bool(pattern.fullmatch(str(v).strip())) for v in facts.counts.index])
+    like = _matching(pattern, facts)
     return bool(facts.counts.to_numpy()[like].sum() >= _NEARLY_ALL * len(facts.values))
 
 
@@ -246,7 +213,7 @@ def _numbers_with_signs(facts: ColumnFacts) -> Suspicion | None:
 
 
 def _careless_levels(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in ("text", "categories"):
+    if facts.type not in _TEXT:
         return None
     seen: dict[str, str] = {}
     for level in sorted(map(str, facts.counts.index)):
@@ -258,9 +225,9 @@ def _careless_levels(facts: ColumnFacts) -> Suspicion | None:
 
 
 def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in ("text", "categories"):
+    if facts.type not in _TEXT:
         return None
-    counts, numeric = facts.counts, _is_number(facts)
+    counts, numeric = facts.counts, _matching(_NUMBER, facts)
     if numeric.all():
         return None
     if counts.to_numpy()[numeric].sum() >= _NEARLY_ALL * len(facts.values):
@@ -279,7 +246,11 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
 
 def _written_numbers(facts: ColumnFacts) -> Suspicion | None:
     # A few numbers as text are codes of a category. Many numbers as text are an accident.
-    if facts.type != "text" or facts.n_distinct <= _FEW_VALUES or not _is_number(facts).all():
+    if (
+        facts.type != "text"
+        or facts.n_distinct <= _FEW_VALUES
+        or not _matching(_NUMBER, facts).all()
+    ):
         return None
     return Suspicion("holds numbers that are written as text", asks=True)
 
@@ -301,23 +272,8 @@ _FEW_GROUPS = 30
 class ColumnRole:
     """How one column is read.
 
-    Attributes
-    ----------
-    name : str
-        The column.
-    role : str
-        One of `ROLES`.
-    type : str
-        What the column holds: "whole numbers", "numbers", "text", "yes or no", "categories",
-        "dates", "nothing" or "mixed values".
-    n_missing, n_distinct : int
-        Number of missing values, and number of different values among the others.
-    why : str
-        Why the column has this role.
-    doubt : str
-        What a person should check. It is empty if there is no doubt.
-    asks : bool
-        Whether a person must decide before a model learns from the column.
+    ``role`` is one of `ROLES`, ``why`` says why the column has it, and ``doubt`` what a person
+    should check. ``asks`` means that a person must decide before a model learns from the column.
     """
 
     name: str
@@ -333,13 +289,6 @@ class ColumnRole:
 @dataclass(frozen=True)
 class RoleTable:
     """How every column of a table is read.
-
-    Attributes
-    ----------
-    columns : tuple of ColumnRole
-        One entry per column, in the table's order.
-    n_rows : int
-        Number of rows.
 
     Examples
     --------
@@ -391,19 +340,7 @@ def split_names(
 ) -> list[str]:
     """Return the columns that were named: one, or several in a list or separated by commas.
 
-    Parameters
-    ----------
-    given : str or sequence of str
-        The names as they were written. Each text may hold several, separated by commas.
-    known : sequence of str
-        Columns of the table. A column may have a comma in its name.
-    parameter : str, optional
-        The parameter that was given, for the error.
-
-    Raises
-    ------
-    ColumnError
-        If a column is named twice.
+    A column of the table may have a comma in its name.
 
     Examples
     --------
@@ -423,27 +360,9 @@ def split_names(
 class Roles:
     """The columns of a table that were named for a role.
 
-    Parameters
-    ----------
-    scores : sequence of str
-        Columns with scores. Each stands for a model.
-    sensitive : str or sequence of str
-        Column of the group, or of the attributes whose combinations are the groups.
-    label : str, optional
-        Column of the outcome, which a model learns to predict.
-    id : str, optional
-        Column that identifies people.
-    weight : str, optional
-        Column with the weight of each row.
-    features : sequence of str, optional
-        Columns that describe people. By default these are all columns without another role, except
-        those that are surely identifiers or cannot be used.
-    ignored : sequence of str
-        Columns to leave out.
-    kept : sequence of str
-        Columns to use as features, even if they look suspicious. Other columns may be features too.
-    numbers : sequence of str
-        Columns of groups that hold numbers: probabilities, or what is cut into bands.
+    Each column of ``scores`` stands for a model, and several ``sensitive`` columns are crossed.
+    Without ``features``, all columns without another role describe people, except identifiers and
+    columns that cannot be used; ``kept`` are used even so.
 
     Examples
     --------
@@ -484,13 +403,7 @@ class Roles:
                     yield name, role
 
     def among(self, known: Sequence[str]) -> Roles:
-        """Return the roles with a name for each column, where commas separate several.
-
-        Parameters
-        ----------
-        known : sequence of str
-            Columns of the table.
-        """
+        """Return the roles with a name for each column, where commas separate several."""
         return replace(
             self,
             scores=split_names(self.scores, known, "y_score"),
@@ -502,29 +415,7 @@ class Roles:
         )
 
     def read(self, table: Any, *, name: object = "The table") -> RoleTable:
-        """Find the role of every column of a table.
-
-        Parameters
-        ----------
-        table : table
-            A table of pandas, polars or pyarrow.
-        name : object
-            How errors name the table, for example by its file.
-
-        Returns
-        -------
-        RoleTable
-            Every column, with its role and the reason.
-
-        Raises
-        ------
-        ColumnError
-            If named columns are missing or are named for two roles. The error lists all of them.
-        InputError
-            If the table has no rows.
-        GroupError
-            If nearly everybody has a group of their own.
-        """
+        """Find the role of every column of a table; errors call it by ``name``."""
         frame = nw.from_native(table, eager_only=True)
         columns = [str(column) for column in frame.columns]
         named = list(self.named())
@@ -581,29 +472,8 @@ def _refuse_no_groups(facts: ColumnFacts, n_rows: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Questions:
-    """Columns of a table that a person must decide about, and those worth a look.
-
-    Attributes
-    ----------
-    open : tuple of str
-        One line for every column that needs a decision before a model learns from it.
-    notes : tuple of str
-        One line for every column that is worth a look but may be right as it is.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fairmatch.people.roles import ask
-    >>> from fairmatch.people.roles import Roles
-    >>> people = pd.DataFrame({"sex": ["f", "m"] * 40, "age": range(20, 100)})
-    >>> people["title"] = people.sex.map({"f": "Ms", "m": "Mr"})
-    >>> people["hired"] = [0, 0, 1, 1] * 20
-    >>> roles = Roles(sensitive="sex", label="hired").read(people)
-    >>> ask(people, roles, sees_groups=False).open
-    ("column 'title' determines the group",)
-    """
+class Questions(NamedTuple):
+    """Lines about columns that need a decision, and about those that are worth a look."""
 
     open: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -614,23 +484,17 @@ def ask(
 ) -> Questions:
     """Find what must be decided before a model learns from a table.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    roles : RoleTable
-        The role of each column.
-    sees_groups : bool
-        Whether the model is meant to see the group. If it is not, a feature that gives the group
-        away needs a decision. If it is, such a feature is a note.
-    kept : collection of str
-        Features on which a decision was already made.
+    The questions concern columns that look like scores or labels, numbers that were read as text,
+    and features that hold the label, or the group that the model is not meant to see.
 
-    Returns
-    -------
-    Questions
-        The open questions. They concern columns that look like scores or labels, numbers that
-        were read as text, features that hold the label, and features that hold the group.
+    Examples
+    --------
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 40, "age": range(20, 100)})
+    >>> people["title"] = people.sex.map({"f": "Ms", "m": "Mr"})
+    >>> people["hired"] = [0, 0, 1, 1] * 20
+    >>> roles = Roles(sensitive="sex", label="hired").read(people)
+    >>> ask(people, roles, sees_groups=False).open
+    ("column 'title' determines the group",)
     """
     looks = [f"column {column.name!r} {column.doubt}" for column in roles.columns if column.asks]
     asked = {column.name for column in roles.columns if column.asks}

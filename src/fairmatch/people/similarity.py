@@ -88,10 +88,12 @@ class Similarity:
         if self.weights is None:
             return table.points
         encoder = TableEncoder(missing="encode", max_levels=None).fit(table)
-        encoded = encoder.transform(table)
-        factors = self.scales(encoder.feature_groups_, encoded.shape[1])
-        kept = factors > 0.0
-        numbers = encoded[:, kept] * factors[kept]
+        return self.scaled(encoder.transform(table), encoder.feature_groups_)
+
+    def scaled(self, encoded: FloatArray, groups: Mapping[str, slice]) -> Points:
+        """Return encoded columns as points, without the columns that do not count."""
+        factors = self.scales(groups, encoded.shape[1])
+        numbers = encoded[:, factors > 0.0] * factors[factors > 0.0]
         return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
 
 

@@ -1,0 +1,202 @@
+"""The audit of more than two classes: what every group gets, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fairmatch.auditing.facts import ClassCell, ClassFacts, ClassGroup, Estimate, Gap
+from fairmatch.auditing.impact import impact_tables
+from fairmatch.auditing.people import Audited, Roster
+from fairmatch.exceptions import InputError, LabelError
+from fairmatch.measures.classes import ClassRates, class_rate_gaps
+from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.intervals import GroupPair, wilson
+from fairmatch.measures.registry import MEASURES
+from fairmatch.people.checks import BoolArray, FloatArray
+from fairmatch.people.outcome import (
+    Outcome,
+    class_codes,
+    class_outcome,
+    is_vectors,
+    largest_class,
+    read_classes,
+    read_vectors,
+)
+from fairmatch.people.people import Labels
+from fairmatch.people.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """Scores of more than two classes, and what a binary audit sees of them."""
+
+    scores: FloatArray
+    outcome: Outcome
+    codes: FloatArray | None
+
+    @property
+    def decisions(self) -> FloatArray:
+        """1 for everybody who gets a favourable class, and 0 for the others."""
+        chosen = np.isin(largest_class(self.scores), self.outcome.favourable)
+        return chosen.astype(np.float64)
+
+    @property
+    def positive(self) -> FloatArray | None:
+        """1 for everybody whose true class is favourable; None without labels."""
+        if self.codes is None:
+            return None
+        return np.isin(self.codes, self.outcome.favourable).astype(np.float64)
+
+    @property
+    def words(self) -> str:
+        """What happens to people with a favourable class."""
+        return "given " + " or ".join(
+            str(self.outcome.classes[own]) for own in self.outcome.favourable
+        )
+
+
+def read_class_scores(
+    y_score: Any, classes: Sequence[Any] | None, favourable: Any, y_true: Any
+) -> ClassScores | None:
+    """Return scores of more than two classes; None if there are two, or numbers."""
+    if not is_vectors(y_score) or np.shape(y_score)[1] < 3:
+        if classes is not None or not isinstance(favourable, str):
+            raise InputError(
+                "classes and a list of favourable classes belong to scores with one column for "
+                "each of three or more classes. Leave them out.",
+                parameter="classes" if classes is not None else "favourable",
+            )
+        return None
+    if isinstance(favourable, str) and favourable in ("high", "low"):
+        raise InputError(
+            f"y_score has {np.shape(y_score)[1]} classes, and it is not known which of them are "
+            "good for a person. Name them, such as favourable=['Low', 'Medium'].",
+            parameter="favourable",
+        )
+    scores = read_vectors(y_score)
+    names, good = read_classes(y_score, classes, y_true, favourable)
+    outcome = class_outcome(names, ordered=classes is not None, favourable=good)
+    codes = None
+    if y_true is not None:
+        codes = class_codes(y_true, names, n_rows=len(scores), name="y_true")
+    return ClassScores(scores, outcome, codes)
+
+
+def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts:
+    """Return the facts about all classes; ``data`` has the decisions on favourable classes."""
+    kept = slice(None) if roster.positions is None else roster.positions
+    outcome, vectors = given.outcome, given.scores[kept]
+    labels = None if given.codes is None else Labels(given.codes[kept], outcome.classes)
+    people = replace(roster.people, labels=labels)
+    scored = ScoredPeople(people, vectors, Settings(outcome=outcome))
+    names = tuple(map(str, outcome.classes))
+    cells = [("demographic_parity_gap", ClassRates())]
+    if labels is not None:
+        cells.append(("true_positive_gap", ClassRates("recall")))
+    return ClassFacts(
+        names,
+        outcome.ordered,
+        tuple(names[own] for own in outcome.favourable),
+        tuple(_group(data, scored, code) for code in range(people.groups.n_groups)),
+        tuple(
+            _gap(data, scored, name)
+            for name, measure in MEASURES.items()
+            if measure.several is not None and (labels is not None or not measure.needs_labels)
+        ),
+        tuple(cell for _, gap in cells for cell in _cells(scored, gap, data)),
+        {name: _impact(data, vectors, at) for at, name in enumerate(names)},
+    )
+
+
+def _group(data: Audited, scored: ScoredPeople, code: int) -> ClassGroup:
+    """Return what one group gets."""
+    classes, groups = scored.settings.outcome.classes, scored.people.groups
+    rows = groups.rows(code)
+    weights = scored.weights.take(rows)
+    decided = largest_class(scored.scores[rows])
+    shares = {
+        str(name): _share(data, decided == at, weights, "this group")
+        for at, name in enumerate(classes)
+    }
+    if scored.people.labels is None:
+        return ClassGroup(str(groups.labels[code]), weights.people, shares, None, {})
+    truth = scored.people.labels.values[rows]
+    confusion = {}
+    for label, name in enumerate(classes):
+        own = weights.take(truth == label)
+        confusion[str(name)] = {
+            str(other): _share(data, decided[truth == label] == at, own, f"label {name}")
+            for at, other in enumerate(classes)
+        }
+    right = _share(data, decided == truth, weights, "this group")
+    return ClassGroup(str(groups.labels[code]), weights.people, shares, right, confusion)
+
+
+def _share(data: Audited, hits: BoolArray, weights: Weights, where: str) -> Estimate:
+    """Return a share with its interval; nothing of fewer people than the audit allows."""
+    least = data.settings.min_group_size
+    if weights.people < least:
+        return Estimate(None, refused=f"There are fewer than {least} people ({where}).")
+    share, size = weights.rate(hits)
+    people = max(round(size), 1)
+    return Estimate(share, *wilson(share * people, people, data.settings.confidence))
+
+
+def _gap(data: Audited, scored: ScoredPeople, name: str) -> Gap:
+    """Return the largest gap over pairs of groups, with limits that hold for all of them."""
+    measure, found = MEASURES[name], []
+    nothing = (None,) * 5
+    if data.refused:
+        return Gap(name, measure.symbol, *nothing, "no statement", data.refused)
+    for codes in data.pairs:
+        stream = partial(data.pair_generator, codes=codes)
+        pair = GroupPair(scored, codes, data.settings.n_resamples, stream)
+        try:
+            value = measure.between(scored, codes)
+            limits = measure.interval_of(pair, data.pair_confidence)
+        except LabelError as error:
+            return Gap(name, measure.symbol, *nothing, "no statement", str(error))
+        found.append((value, limits, codes))
+    value, limits, codes = max(found, key=lambda own: round(own[0], 12))
+    return Gap(
+        name,
+        measure.symbol,
+        value,
+        max(own.low for _, own, _ in found),
+        max(own.high for _, own, _ in found),
+        None,
+        None,
+        limits.method,
+        groups=(data.labels[codes[0]], data.labels[codes[1]]),
+    )
+
+
+def _cells(scored: ScoredPeople, gap: ClassRates, data: Audited) -> list[ClassCell]:
+    """Return the table per class and pair; empty where a group has no rows of a class."""
+    try:
+        found = class_rate_gaps(gap, scored, data.settings.confidence)
+    except LabelError:
+        return []
+    return [
+        ClassCell(
+            (str(own.first), str(own.second)),
+            str(own.decided),
+            None if own.given is None else str(own.given),
+            own.rates,
+            own.low,
+            own.high,
+        )
+        for own in found
+    ]
+
+
+def _impact(data: Audited, vectors: FloatArray, at: int) -> Any:
+    """Return the tables of one class against the rest."""
+    people = replace(data.people, labels=None)
+    chosen = GroupScores(vectors, Weights(len(vectors))).against_rest(at, Settings()).values
+    return impact_tables(replace(data, scored=ScoredPeople(people, chosen, data.scored.settings)))

@@ -1,0 +1,102 @@
+"""The audit of several classes, against pandas and the audit of two classes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fairmatch import audit
+from fairmatch.auditing.facts import Audit
+from fairmatch.exceptions import InputError
+from fairmatch.measures import demographic_parity_gap, equalized_odds_gap
+from fairmatch.report import write_report
+
+NAMES = ["Low", "Medium", "High"]
+QUICK = {"n_resamples": 100, "n_sample": 100, "n_subsets": 10}
+
+
+@pytest.fixture(scope="module")
+def people():
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], [150, 200, 120])
+    X = generator.normal(size=(470, 2)) + 0.5 * (group == "b")[:, None]
+    margins = X @ generator.normal(size=(2, 3)) * 2.0 + generator.gumbel(size=(470, 3))
+    y = np.array(NAMES)[margins.argmax(axis=1)]
+    chances = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
+    return pd.DataFrame(X, columns=["age", "pay"]), y, group, chances
+
+
+def test_every_class_by_hand(people):
+    X, y, group, chances = people
+    y = np.roll(y, 7)
+    found = audit(chances, sensitive_features=group, X=X, y_true=y, classes=NAMES,
+                  favourable=["Low", "Medium"], **QUICK)  # fmt: skip
+    decided = np.array(NAMES)[chances.argmax(axis=1)]
+    table = pd.crosstab(group, decided, normalize="index")
+    facts = found.classes
+    assert (facts.names, facts.ordered) == (tuple(NAMES), True)
+    assert facts.favourable == ("Low", "Medium")
+    for own in facts.groups:
+        for name in NAMES:
+            share = own.shares[name]
+            assert share.value == pytest.approx(table.loc[own.label, name])
+            assert share.low < share.value < share.high
+        inside = group == own.label
+        assert own.accuracy.value == pytest.approx(np.mean((decided == y)[inside]))
+        confusion = pd.crosstab(y[inside], decided[inside], normalize="index")
+        for true in NAMES:
+            if (y[inside] == true).sum() < 30:
+                assert own.confusion[true]["Low"].refused
+                continue
+            for name in NAMES:
+                assert own.confusion[true][name].value == pytest.approx(confusion.loc[true, name])
+    gap = facts.gap("demographic_parity_gap")
+    assert gap.value == demographic_parity_gap(None, chances, sensitive_features=group)
+    assert gap.low <= gap.value <= gap.high
+    assert facts.gap("equalized_odds_gap").value <= equalized_odds_gap(
+        y, chances, sensitive_features=group, classes=NAMES
+    )
+    assert len(facts.cells) == 3 * 3 + 3 * 2  # and recalls of the favourable classes
+    # The rest is the audit of who gets a favourable class.
+    good = np.isin(decided, ["Low", "Medium"]).astype(float)
+    two = audit(good, sensitive_features=group, X=X, y_true=np.isin(y, ["Low", "Medium"]) * 1,
+                outcome="given Low or Medium", **QUICK)  # fmt: skip
+    assert found.gaps == two.gaps
+    assert found.impact == two.impact
+    low = audit((decided == "Low") * 1.0, sensitive_features=group, **QUICK)
+    assert facts.impact["Low"][0].categories[0].selection_rate == (
+        low.impact[0].categories[0].selection_rate
+    )
+
+
+def test_json_and_report(people, tmp_path):
+    _, y, group, chances = people
+    found = audit(chances, sensitive_features=group, y_true=y, classes=NAMES, favourable=["Low"],
+                  sample_weight=np.where(np.arange(470) < 5, 0.0, 1.0), **QUICK)  # fmt: skip
+    assert Audit.from_json(found.to_json()) == found
+    assert found.classes.groups[0].n_rows == 145
+    assert "given Low" in write_report(found, tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_model_of_several_classes_is_audited(people):
+    X, y, group, _ = people
+    model = LogisticRegression().fit(X, y)
+    given = {"sensitive_features": group, "X": X, "y_true": y, **QUICK}
+    found = audit(model, favourable=["Low"], **given)
+    assert found.classes.names == tuple(sorted(NAMES))
+    assert not found.classes.ordered
+    ordered = audit(model, favourable=["Low"], classes=NAMES, **given)
+    assert ordered.classes.names == tuple(NAMES)
+    shares = [own.classes.groups[0].shares["High"].value for own in (found, ordered)]
+    assert shares[0] == shares[1]
+
+
+def test_errors(people):
+    X, _, group, chances = people
+    with pytest.raises(InputError, match="Name them, such as favourable="):
+        audit(chances, sensitive_features=group)
+    with pytest.raises(InputError, match="three or more classes"):
+        audit(chances[:, 0], sensitive_features=group, favourable=["Low"])
+    with pytest.raises(InputError, match="needs X"):
+        audit(LogisticRegression().fit(X, chances.argmax(1)), sensitive_features=group,
+              favourable=[0])  # fmt: skip
