@@ -309,8 +309,12 @@ def _rows(table: ImpactTable) -> list[list[object]]:
     rows: list[list[object]] = [[*table.attributes, *_HEAD, *(_WEIGHTED_HEAD if weighted else ())]]
     rows += [[*category.values, *_cells(category)] for category in table.categories]
     blank: list[object] = [""] * (len(rows[0]) - len(table.attributes) - 1)
-    rows.append(["unknown"] * len(table.attributes) + [table.n_unknown] + blank)
+    rows.append(["unknown"] * len(table.attributes) + [_unknown(table)] + blank)
     return rows
+
+
+def _unknown(table: ImpactTable) -> object:
+    return "withheld" if table.n_unknown is None else table.n_unknown
 
 
 def _cells(category: CategoryImpact) -> list[object]:
@@ -323,7 +327,7 @@ def _cells(category: CategoryImpact) -> list[object]:
     )
     return [
         category.n_people,
-        category.n_selected,
+        "" if category.n_selected is None else category.n_selected,
         *_limits(category.selection_rate),
         *_limits(category.impact_ratio),
         *_limits(category.scoring_rate),
@@ -383,7 +387,7 @@ def _summary(audit: Audit) -> list[list[object]]:
         rows.append(["scoring rate", f"share of people with {scoring}"])
     for table in audit.impact:
         name = " and ".join(table.attributes)
-        rows.append([f"people of unknown {name}", table.n_unknown])
+        rows.append([f"people of unknown {name}", _unknown(table)])
         among = ""
         if any(category.is_small or category.is_few for category in table.categories):
             among = " among categories that are large enough"

@@ -213,6 +213,12 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @options.about("audit")
 @click.option("--no-individuals", is_flag=True, help="Write no person's row.")
+@click.option(
+    "--min-cell",
+    type=COUNT,
+    default=10,
+    help="Without individuals, withhold smaller numbers of people and what would reveal them.",
+)
 @options.columns(
     "--hide", help="Leave a column out of people's rows; 'individuals' leaves out all rows."
 )
@@ -245,6 +251,7 @@ def audit(
     gate: str,
     baseline: str | None,
     no_individuals: bool,
+    min_cell: int,
     hide: tuple[str, ...],
     **settings: Any,
 ) -> int:
@@ -320,7 +327,7 @@ def audit(
     if columns := [name for name in hidden if name != INDIVIDUALS]:
         found = found.hiding(*columns)
     if no_individuals or INDIVIDUALS in hidden:
-        found = found.without_individuals()
+        found = found.without_individuals(min_cell)
     audits = found.audits if isinstance(found, Comparison) else (found,)
     held = without_baseline(audits, baseline)
     print_audits(audits)

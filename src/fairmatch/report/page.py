@@ -176,6 +176,7 @@ def write_report(
         shown = [audit.hiding(*hide) for audit in shown]
     if not individuals:
         shown = [audit.without_individuals() for audit in shown]
+        comparison = comparison and comparison.without_individuals()
     if comparison is not None:
         comparison = replace(comparison, audits=tuple(shown))
     people = explorer_json(shown)
