@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fairlearn.metrics import equalized_odds_difference
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss, roc_auc_score
@@ -26,13 +27,14 @@ from fairmatch.exceptions import (
     LabelError,
 )
 from fairmatch.learning.choice import Bound
+from fairmatch.learning.learners import add_columns
 from fairmatch.learning.reading import stratified_split
 from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
 from fairmatch.measures.distributions import ScoredPeople
-from fairmatch.measures.registry import applicable
+from fairmatch.measures.registry import BOUNDED, applicable
 from fairmatch.people.groups import read_groups
-from fairmatch.people.outcome import PROBABILITY
-from fairmatch.people.people import People
+from fairmatch.people.outcome import LOGISTIC, PROBABILITY
+from fairmatch.people.people import Labels, People
 
 WEIGHTS = (0.0, 0.5, 2.0)
 SETTINGS = {**QUICK, "epochs": 12, "learning_rate": 0.02, "fairness_weight": WEIGHTS}
@@ -413,6 +415,39 @@ def rare():
     return X, y, group
 
 
+class TestWorstCaseOdds:
+    """The larger one of the two gaps of error rates, as fairlearn has it."""
+
+    def test_it_is_that_of_fairlearn_and_is_bounded(self):
+        X, y, group = people(1500, 9)
+        model = QuantileAlignmentClassifier(
+            LogisticRegression(), criterion="equalized_odds", decisions="threshold",
+            gap_measure="worst_case_odds_gap", max_gap=0.1,
+        ).fit(X, y, sensitive_features=group)  # fmt: skip
+        curve = model.validation_curve_
+        assert curve.worst_case_odds_gap[0] > 0.1
+        kept = curve[curve.fairness_weight == model.fairness_weight_].iloc[0]
+        assert kept.worst_case_odds_gap == max(kept.true_positive_gap, kept.false_positive_gap)
+        assert kept.expected_gap <= 0.1
+        scores = model.predict_proba(X, sensitive_features=group)[:, 1]
+        people_ = People(read_groups(group), labels=Labels(y.astype(float), (0, 1)))
+        found = BOUNDED["worst_case_odds_gap"].value(ScoredPeople(people_, scores))
+        expected = equalized_odds_difference(y, scores >= 0.5, sensitive_features=group)
+        assert found == pytest.approx(expected)
+
+    def test_its_limit_is_the_larger_one(self):
+        generator = np.random.default_rng(0)
+        group, y = generator.integers(0, 2, 400), generator.integers(0, 2, 400)
+        people_ = People(read_groups(group), labels=Labels(y.astype(float), (0, 1)))
+        scored = ScoredPeople(people_, generator.random(400) * (0.7 + 0.3 * group))
+        limits = [
+            BOUNDED[name].upper_limit(scored, 0.975)
+            for name in ("true_positive_gap", "false_positive_gap")
+        ]
+        found = BOUNDED["worst_case_odds_gap"].upper_limit(scored, 0.95)
+        assert found == pytest.approx(max(limits), abs=1e-6)
+
+
 class TestScoring:
     @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "balanced_accuracy", "f1"])
     def test_scores_are_those_of_scikit_learn(self, rare, scoring):
@@ -521,3 +556,34 @@ def test_a_number_is_for_a_regressor(rows):
     ):
         with pytest.raises(LabelError, match=told):
             made(FTMClassifier, max_gap=0.1, **SETTINGS).fit(X, target, sensitive_features=group)
+
+
+@pytest.mark.parametrize("column", ["y", "sensitive_features", "sample_weight"])
+def test_rows_in_another_order_are_told(rows, column):
+    X, y, group = (values[:80] for values in rows)
+    table = pd.DataFrame(X, columns=list("abcd")[: X.shape[1]])
+    weight = pd.Series(1.0, range(80))
+    columns = {
+        "y": pd.Series(y), "sensitive_features": pd.Series(group), "sample_weight": weight
+    }  # fmt: skip
+    model = QuantileAlignmentClassifier(LogisticRegression())
+    model.fit(table, **columns)
+    with pytest.raises(InputError, match=f"{column} and X have the same index in another order"):
+        model.fit(table, **{**columns, column: columns[column][::-1]})
+    # Another index is none that says which row is meant.
+    model.fit(table, **{**columns, column: columns[column].set_axis(range(100, 180))})
+    if column == "sensitive_features":
+        with pytest.raises(InputError, match="in another order"):
+            model.predict(table, sensitive_features=columns[column][::-1])
+
+
+def test_margins_of_any_size_have_gradients_in_peace():
+    labels, margins = np.array([0.0, 1.0, 0.0, 1.0]), np.array([-1e4, 1e4, 1e4, -1e4])
+    first, second = LOGISTIC.derivatives(labels, margins)
+    assert first.tolist() == [0.0, 0.0, 1.0, -1.0]
+    assert second.tolist() == [0.0] * 4
+
+
+def test_many_groups_give_columns_in_peace():
+    wider = add_columns(pd.DataFrame({"age": np.zeros(5)}), np.zeros((5, 150)))
+    assert wider.shape == (5, 151)

@@ -34,7 +34,7 @@ from fairmatch.learning.reading import (
 )
 from fairmatch.matching.coupling import Coupling, check_coupling, join_parts
 from fairmatch.measures.distributions import ScoredPeople, Settings
-from fairmatch.measures.registry import MEASURES, applicable, gap_values
+from fairmatch.measures.registry import BOUNDED, bounded, gap_values
 from fairmatch.people.checks import BoolArray, FloatArray, check_flag, check_number
 from fairmatch.people.groups import Groups, read_criterion
 from fairmatch.people.outcome import PROBABILITY, Outcome, largest_class
@@ -242,7 +242,7 @@ def errors_of(
 def check_choice(model: Any) -> None:
     """Raise an error that names the first parameter of the choice that cannot be used."""
     named, decides = model.gap_measure, model._outcome.decides
-    known = applicable(model._outcome)
+    known = bounded(model._outcome)
     if named is not None and not (isinstance(named, str) and named in known):
         raise InputError(
             f"gap_measure={named!r} is not a gap that can be bounded here; choose one of "
@@ -360,13 +360,13 @@ class Bound:
     def of(cls, model: Any, outcome: Outcome) -> "Bound":
         """Return the bound that an estimator asks for."""
         measure = model.gap_measure or model._gap_measure
-        if not MEASURES[measure].applies_to(outcome):
+        if not BOUNDED[measure].applies_to(outcome):
             raise InputError(
                 f"gap_measure={measure!r} and {len(outcome.classes)} classes do not combine. "
-                f"Choose one of {', '.join(applicable(outcome))}.",
+                f"Choose one of {', '.join(bounded(outcome))}.",
                 parameter="gap_measure",
             )
-        falls = set(MEASURES[measure].labels) <= set(read_criterion(model.criterion).labels)
+        falls = set(BOUNDED[measure].labels) <= set(read_criterion(model.criterion).labels)
         name = model._weight_name or "fairness_weight"
         given = float(model.max_gap), measure, model.confidence, outcome
         return cls(*given, name, falls, model.strict)
@@ -436,15 +436,16 @@ class Bound:
             return self._chance(people) if self.outcome.decides else 0.0, groups
         if self.outcome.decides:
             values = labels_of(people).values
-            known: Sequence[int | None] = MEASURES[self.measure].labels
+            known: Sequence[int | None] = BOUNDED[self.measure].labels
             if self.outcome.several:
-                known = MEASURES[self.measure].of_classes().labels(self.outcome)
+                known = BOUNDED[self.measure].of_classes().labels(self.outcome)
             compared = [
                 groups if label is None else groups.take(np.flatnonzero(values == label))
                 for label in known
             ]
             halves = [noise(one) for one in compared]
-            return float(np.mean(halves)), compared[int(np.argmax(halves))]
+            half = max(halves) if BOUNDED[self.measure].agg == "worst_case" else np.mean(halves)
+            return float(half), compared[int(np.argmax(halves))]
         sizes = np.sort(groups.sizes()[list(groups.compared)])[:2]
         if not sizes.all():
             return np.inf, groups
@@ -463,7 +464,7 @@ class Bound:
         curve, people = trials.curve, trials.people
         kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
         half, groups = self.resolution(people, float(kept.get("spread", 0.0)))
-        measure, gap = MEASURES[self.measure], float(kept[self.measure])
+        measure, gap = BOUNDED[self.measure], float(kept[self.measure])
         if measure.is_relative and kept["wasserstein_parity_gap"] > 0.0:
             half *= kept["relative_wasserstein_parity_gap"] / kept["wasserstein_parity_gap"]
         known = not self.outcome.decides and measure.limit is None
@@ -639,15 +640,24 @@ class Trials:
                 np.concatenate([m._scores(i) for m, i in zip(models, inputs, strict=True)])[kept]
                 for models in zip(*found, strict=True)
             ]
-        if MEASURES[self.bound.measure].needs_coupling and self._coupling is None:
+        if BOUNDED[self.bound.measure].needs_coupling and self._coupling is None:
             self._coupling = found[0][0]._match(self.rows.take(self.seen))
         path = FairnessPath(np.asarray(weights, dtype=np.float64), found[0])
         curve = path.measured(new, self.people, self._coupling)
+        if self.bound.measure not in curve:
+            curve[self.bound.measure] = [self._gap(scores) for scores in new]
         curve["score"] = [self.score(scores, line) for scores, (_, line) in zip(
             new, curve.iterrows(), strict=True)]  # fmt: skip
         self.curve = pd.concat([self.curve, curve], ignore_index=True)
         self.models += found[0]
         self.scored += new
+
+    def _gap(self, scores: FloatArray) -> float:
+        settings = Settings(outcome=self.bound.outcome)
+        try:
+            return BOUNDED[self.bound.measure].value(ScoredPeople(self.people, scores, settings))
+        except LabelError:
+            return float("nan")
 
     def search(self, weights: Sequence[float]) -> None:
         """Measure few of the weights: the plain model, and a bisection for the bound."""
@@ -713,7 +723,7 @@ class Trials:
 
     def widest(self, place: int) -> str:
         """Return in words between which groups the gap is largest."""
-        measure, outcome = MEASURES[self.bound.measure], self.bound.outcome
+        measure, outcome = BOUNDED[self.bound.measure], self.bound.outcome
         if measure.needs_coupling:
             return "matched people differ by this much"
         settings = Settings(outcome=outcome, spread=None if outcome.decides else self.reader.scale_)
@@ -838,7 +848,7 @@ def _certified(
     for place in sequence[np.argsort(-weights[sequence])].tolist():
         (model,) = training.models([float(weights[place])])
         scored = ScoredPeople(people, model._scores(inputs), settings)
-        limit = MEASURES[bound.measure].upper_limit(scored, bound.confidence)
+        limit = BOUNDED[bound.measure].upper_limit(scored, bound.confidence)
         curve.loc[place, f"{bound.measure}_limit"] = limit
         first = limit if first is None else first
         if not limit <= bound.max_gap:

@@ -131,7 +131,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     reference: Any = None
     given: Any = None
     similarity: Any = None
-    match_rows: int | None = 2_500
+    match_rows: int | str | None = "auto"
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
     small_groups: SmallGroups = "warn"

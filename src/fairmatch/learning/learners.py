@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_regressor
@@ -527,10 +528,8 @@ def add_columns(table: Any, columns: FloatArray) -> Any:
         named[name] = column
         taken.add(name)
     if frame.implementation.is_pandas():
-        wider = table.copy(deep=False)
-        for name, column in named.items():
-            wider[name] = column
-        return wider
+        # All at once: pandas warns of frames that were put together column by column.
+        return pd.concat([table, pd.DataFrame(named, index=table.index)], axis=1)
     series = [
         nw.new_series(name, column, backend=frame.implementation) for name, column in named.items()
     ]

@@ -1047,10 +1047,11 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
         ``fit`` takes as ``coupling``.
-    match_rows : int or None, default=2500
+    match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, the share ``validation_size``. Of those that keep the bound and
@@ -1058,8 +1059,9 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         on all rows and kept. If none keeps it, the fairest is, with a warning. A model that accepts
         nearly everybody or nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
+        The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
+        "worst_case_odds_gap", the larger one of the two gaps of error rates. By default it is the
+        gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
@@ -1147,7 +1149,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         reference: Any = None,
         given: str | Sequence[str] | None = None,
         similarity: Any = None,
-        match_rows: int | None = 2_500,
+        match_rows: int | str | None = "auto",
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -1218,10 +1220,11 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
         ``fit`` takes as ``coupling``.
-    match_rows : int or None, default=2500
+    match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, the share ``validation_size``. Of those that keep the bound and
@@ -1317,7 +1320,7 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         reference: Any = None,
         given: str | Sequence[str] | None = None,
         similarity: Any = None,
-        match_rows: int | None = 2_500,
+        match_rows: int | str | None = "auto",
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,

@@ -23,6 +23,9 @@ SMOOTHING = 0.05
 # thousandth of the cost is lost in the noise. Where the groups are nearly identical, a smaller gap
 # cannot be proven in float64.
 _TRAINING_TOLERANCE = 1e-3
+# Rows of a group that are matched by default, and the share of a large table: one in this many.
+# With fewer, trees fit the pairs and other people keep their gap (docs/evidence/large-tables.md).
+_ROWS, _TABLES_SHARE = 2_500, 25
 # The first is the cost of matching people with different labels, or with predicted scores 0 and 1.
 # The second is the cost of a difference of real targets by one standard deviation. Costs are
 # squared distances, so two standard deviations cost as much as different labels.
@@ -152,13 +155,14 @@ class Transport:
     names: tuple[str, ...] = ("marginal", "joint")
     unseen: Callable[[People], FloatArray] | None = None
     fresh: bool = False
-    match_rows: int | None = None
+    match_rows: int | str | None = None
     random_state: Any = None
 
     def check(self, coupling: Any) -> None:
         """Raise unless the settings are usable, and the coupling is a Coupling or None."""
         read_criterion(self.criterion)
-        check_count("match_rows", self.match_rows, 2, optional=True)
+        if self.match_rows != "auto":
+            check_count("match_rows", self.match_rows, 2, optional=True)
         self.matcher()
         check_coupling(coupling)
 
@@ -205,10 +209,18 @@ class Transport:
             points if ours else points.dense(),
             criterion=read_criterion(self.criterion),
             reference=self.reference,
-            most_rows=None if self.match_rows is None else 2 * self.match_rows,
+            most_rows=self._most_rows(len(people)),
             random_state=seed,
         )
         return found if rows is None else found.renumbered(rows, n_rows)
+
+    def _most_rows(self, n_rows: int) -> int | None:
+        """Return the greatest number of rows of two groups."""
+        if self.match_rows is None:
+            return None
+        if isinstance(self.match_rows, int | np.integer):
+            return 2 * int(self.match_rows)
+        return 2 * max(_ROWS, n_rows // _TABLES_SHARE)
 
     def matcher(self) -> Matcher:
         """Return the matcher of a single part."""

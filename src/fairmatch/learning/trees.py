@@ -40,7 +40,7 @@ BOOSTING_CHOICES = (
 )
 _LEAST_ROUNDS = 100
 # With several classes, which have as many trees each.
-CLASS_CHOICES = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0)
+CLASS_CHOICES = (0.0, 0.2, 0.6, 1.5, 4.0, 10.0, 25.0, 50.0)
 # Parameters of LightGBM that fairmatch sets.
 _OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
 # Other names of parameters that fairmatch reads. Under these names they would be overlooked.
@@ -796,10 +796,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
         ``fit`` takes as ``coupling``.
-    match_rows : int or None, default=2500
+    match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, a fifth held out or three folds where a group is too small for the
@@ -808,8 +809,9 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
+        The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
+        "worst_case_odds_gap", the larger one of the two gaps of error rates. By default it is the
+        gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.
@@ -922,7 +924,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         reference: Any = None,
         given: str | Sequence[str] | None = None,
         similarity: Any = None,
-        match_rows: int | None = 2_500,
+        match_rows: int | str | None = "auto",
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -1000,10 +1002,11 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
         ``fit`` takes as ``coupling``.
-    match_rows : int or None, default=2500
+    match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, a fifth held out or three folds where a group is too small for the
@@ -1114,7 +1117,7 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         reference: Any = None,
         given: str | Sequence[str] | None = None,
         similarity: Any = None,
-        match_rows: int | None = 2_500,
+        match_rows: int | str | None = "auto",
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,

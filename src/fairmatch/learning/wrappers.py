@@ -44,7 +44,7 @@ class Wrapper(FairEstimator):
     """Estimators around a model of another library."""
 
     estimator: Any
-    cv: Any = 5
+    cv: Any = 3
     prefit: bool = False
 
     def __sklearn_clone__(self) -> Any:
@@ -380,7 +380,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         classifier on rows that the estimator was not trained on. The estimator sees X without
         added columns.
-    cv : int, splitter or list of (train, test), default=5
+    cv : int, splitter or list of (train, test), default=3
         How rows are split into folds. The adjustment is fitted on the score of every row by a model
         that was trained on the other folds.
     max_gap : float, optional
@@ -390,8 +390,9 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
+        The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
+        "worst_case_odds_gap", the larger one of the two gaps of error rates. By default it is the
+        gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows that ``confidence`` sets aside, stratified by label and group.
     confidence : float, optional
@@ -472,7 +473,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         decisions: str = "align",
         given: str | Sequence[str] | None = None,
         prefit: bool = False,
-        cv: Any = 5,
+        cv: Any = 3,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -532,7 +533,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         Cost of matching a score of 0 with a score of 1, on the scale of squared distances of
         features. With 0 people are matched without their scores, and with 100 nearly by equal
         scores.
-    cv : int, splitter or list of (train, test), default=5
+    cv : int, splitter or list of (train, test), default=3
         How rows are split into folds. Every row is scored by a learner that was trained on the
         other folds.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
@@ -550,10 +551,11 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
         ``fit`` takes as ``coupling``.
-    match_rows : int or None, default=2500
+    match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, a fifth held out or three folds where a group is too small for the
@@ -562,8 +564,9 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
+        The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
+        "worst_case_odds_gap", the larger one of the two gaps of error rates. By default it is the
+        gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
@@ -640,8 +643,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         reference: Any = None,
         given: str | Sequence[str] | None = None,
         similarity: Any = None,
-        match_rows: int | None = 2_500,
-        cv: Any = 5,
+        match_rows: int | str | None = "auto",
+        cv: Any = 3,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -701,7 +704,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         regressor on rows that the estimator was not trained on. The estimator sees X without added
         columns.
-    cv : int, splitter or list of (train, test), default=5
+    cv : int, splitter or list of (train, test), default=3
         How rows are split into folds. The adjustment is fitted on the prediction for every row by a
         model that was trained on the other folds.
     max_gap : float, optional
@@ -784,7 +787,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         strength: float | Sequence[float] = 1.0,
         given: str | Sequence[str] | None = None,
         prefit: bool = False,
-        cv: Any = 5,
+        cv: Any = 3,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -839,7 +842,7 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         Cost of matching predictions that differ by one standard deviation of the target, on the
         scale of squared distances of features. With 0 people are matched without their
         predictions, and with 25 nearly by equal predictions.
-    cv : int, splitter or list of (train, test), default=5
+    cv : int, splitter or list of (train, test), default=3
         How rows are split into folds. The prediction for every row is by a regressor that was
         trained on the other folds.
     reference : a group label, optional
@@ -854,10 +857,11 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
         ``fit`` takes as ``coupling``.
-    match_rows : int or None, default=2500
+    match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, a fifth held out or three folds where a group is too small for the
@@ -941,8 +945,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         reference: Any = None,
         given: str | Sequence[str] | None = None,
         similarity: Any = None,
-        match_rows: int | None = 2_500,
-        cv: Any = 5,
+        match_rows: int | str | None = "auto",
+        cv: Any = 3,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,

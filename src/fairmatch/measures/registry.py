@@ -6,7 +6,8 @@ add an entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -69,7 +70,9 @@ class Measure:
         it is the absolute difference of their levels.
     labels : tuple of bool or None
         The classes within which groups are compared: True is Y = 1, False is Y = 0, None is
-        everybody. The gaps of several classes are averaged.
+        everybody.
+    agg : {"mean", "worst_case"}
+        Whether the gaps of several classes are averaged, or the largest counts.
     unit : {"share", "score", "deviation"}
         What the value counts: shares of people, scores in their own unit, or standard deviations.
     limit : callable, optional
@@ -103,6 +106,7 @@ class Measure:
     level: Level = _mean_score
     distance: Distance | None = None
     labels: Labels = (None,)
+    agg: str = "mean"
     unit: str = "share"
     limit: LimitMethod | None = None
     needs_coupling: bool = False
@@ -136,8 +140,11 @@ class Measure:
         gap = abs(self.level(first, settings) - self.level(second, settings))
         return gap / self.unit_of(settings)
 
-    def between(self, scored: ScoredPeople, codes: tuple[int, int], agg: str = "mean") -> float:
+    def between(
+        self, scored: ScoredPeople, codes: tuple[int, int], agg: str | None = None
+    ) -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
+        agg = agg or self.agg
         if scored.settings.outcome.several:
             own = self.of_classes()
             return own.joined(own.gaps(scored, codes), agg)
@@ -172,7 +179,7 @@ class Measure:
         return (second - first) / self.unit_of(scored.settings)
 
     def value(
-        self, scored: ScoredPeople, coupling: Coupling | None = None, agg: str = "mean"
+        self, scored: ScoredPeople, coupling: Coupling | None = None, agg: str | None = None
     ) -> float:
         """Return the largest gap over pairs of groups, averaged over the classes.
 
@@ -186,8 +193,10 @@ class Measure:
         coupling : Coupling, optional
             A matching of these people, for measures that need one.
         agg : {"mean", "worst_case"}
-            Whether the classes are averaged, or the class with the largest gap counts.
+            Whether the classes are averaged, or the class with the largest gap counts. By default
+            it is the measure's own.
         """
+        agg = agg or self.agg
         if self.needs_coupling:
             assert coupling is not None
             return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
@@ -236,7 +245,7 @@ class Measure:
         All pairs of groups and all classes share the error probability equally (Bonferroni). The
         limit of two rates is exact, by inverting a test, except with survey weights, where it is
         approximate; that of two means is approximate. The limit of equalised odds is the mean of
-        the limits of its two gaps.
+        the limits of its two gaps, and in the worst case the larger of them.
 
         Examples
         --------
@@ -278,7 +287,7 @@ class Measure:
             if self.is_relative:
                 groups = [GroupScores(own.values / unit, own.weights) for own in groups]
             limits.append(self.limit(groups, error, scored.settings))
-        return sum(limits) / len(limits)
+        return _joined(limits, self.agg)
 
     def unit_of(self, settings: Settings) -> float:
         """Return what the gap is divided by: the standard deviation, or 1."""
@@ -417,6 +426,23 @@ MEASURES: dict[str, Measure] = {
     for measure in (*_MEASURES, *(_relative(own) for own in _MEASURES if own.unit == "score"))
 }
 """Every measure by its name."""
+
+_WORST_CASE = replace(
+    MEASURES["equalized_odds_gap"],
+    name="worst_case_odds_gap",
+    symbol="ΔEO, worst case",
+    title="Both error rates, worst case",
+    words="larger one of the two gaps of error rates",
+    formula=r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
+    agg="worst_case",
+)
+BOUNDED: Mapping[str, Measure] = ChainMap({_WORST_CASE.name: _WORST_CASE}, MEASURES)
+"""What ``max_gap`` can bound: every measure, and the worst case of the odds."""
+
+
+def bounded(outcome: Outcome) -> dict[str, Measure]:
+    """Return the gaps that can be bounded for scores of a kind, by name."""
+    return {name: own for name, own in BOUNDED.items() if own.applies_to(outcome)}
 
 
 def applicable(outcome: Outcome) -> dict[str, Measure]:

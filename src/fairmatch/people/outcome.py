@@ -84,7 +84,8 @@ class LogisticLoss:
         """Return the probability minus the label, and the variance of the label."""
         # This is LightGBM's own formula. With it, weight 0 is LightGBM's model to the last bit.
         signs = 2.0 * labels - 1.0
-        response = -signs / (1.0 + np.exp(signs * margins))
+        with np.errstate(over="ignore"):  # an infinite odds has no gradient, as it should
+            response = -signs / (1.0 + np.exp(signs * margins))
         return response, np.abs(response) * (1.0 - np.abs(response))
 
 

@@ -226,7 +226,7 @@ class TestSamples:
         assert learned == set(range(len(Y)))
 
     def test_everybody_is_matched_in_small_tables(self):
-        assert FTMClassifier().match_rows == 2_500
+        assert FTMClassifier().match_rows == "auto"
         assert_array_equal(scores(fit()), scores(fit(match_rows=None)))
         assert not np.array_equal(scores(fit()), scores(fit(match_rows=15)))
         with pytest.raises(InputError, match="match_rows"):

@@ -744,7 +744,7 @@ class TestSamples:
             ._penalty(rows(), None)
             .coupling
         )
-        for size in (len(Y) // 2, 2_500):
+        for size in (len(Y) // 2, "auto"):
             same = (
                 made(FTMBoostingClassifier, match_rows=size, **QUICK, **PAPER)
                 ._penalty(rows(), None)
@@ -752,7 +752,9 @@ class TestSamples:
             )
             np.testing.assert_array_equal(same.source_index, whole.source_index)
             np.testing.assert_array_equal(same.mass, whole.mass)
-        assert FTMBoostingClassifier().match_rows == 2_500
+        transport = FTMBoostingClassifier()._transport()
+        assert transport._most_rows(36_000) == 5_000
+        assert transport._most_rows(250_000) == 20_000
 
     def test_the_seed_draws_the_sample(self):
         def source(seed):
