@@ -91,7 +91,7 @@ class TestOpening:
 
     def test_the_line_of_four_fifths_stands_where_it_belongs(self):
         chart = opening_figure([found({"a": 0.5, "b": 0.2})]).panels[0].chart
-        assert "four fifths of the highest rate, at 40%" in chart
+        assert "four fifths of a, at 40%" in chart
         assert "four fifths" not in opening_figure([found({"a": 0.0, "b": 0.0})]).panels[0].chart
 
     def test_too_few_and_unknown_people_are_shown_and_not_compared(self):

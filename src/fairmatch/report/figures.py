@@ -270,11 +270,12 @@ def opening_figure(audits: Sequence[Audit]) -> Figure:
     rows: list[Row] = []
     for model in _models(audits):
         rows += _mean_rows(model) if real else _rate_rows(model)
-    highest = {model.title: _highest_rate(model.audit) for model in _models(audits) if not real}
+    highest = {model.title: _compared_rate(model) for model in _models(audits) if not real}
+    bases = {group_words(one[0]) for one in highest.values() if one}
 
     def four_fifths(panel: str) -> dict[str, float]:
         most = highest.get(panel)
-        return {"four fifths of the highest rate": FOUR_FIFTHS * most} if most else {}
+        return {f"four fifths of {most[0]}": FOUR_FIFTHS * most[1]} if most else {}
 
     drawn = [
         {**row, "label": f"{row['label']}  (n = {row['people']:,})", "series": "",
@@ -299,16 +300,17 @@ def opening_figure(audits: Sequence[Audit]) -> Figure:
         outcome=outcome_words(audits[0]),
         weighted=audits[0].weights == "survey",
         reference="" if audits[0].reference is None else group_words(audits[0].reference),
+        base=bases.pop() if len(bases) == 1 else "the group whose ratio is 1" if bases else "",
     )
 
 
-def _highest_rate(audit: Audit) -> float | None:
-    """Return the rate that others are compared with, if so many people may be shown."""
-    table = main_impact(audit)
-    least = least_people(audit)
+def _compared_rate(model: _Model) -> tuple[str, float] | None:
+    """Return the group that others are compared with and its rate, if it may be shown."""
+    table, least = main_impact(model.audit), least_people(model.audit)
     for one in table.categories if table else ():
-        if table and one.category == table.most_selected and one.n_people >= least:
-            return one.selection_rate.value
+        rate = one.selection_rate.value
+        if table and one.category == table.most_selected and one.n_people >= least and rate:
+            return model.groups[one.category], rate
     return None
 
 
