@@ -33,6 +33,7 @@ _HOMES = {
     "group_probabilities": "people.memberships",
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.adjust",
+    "fit_calibration": "learning.calibration",
     "load": "learning.saving",
     "matching_curve": "matching.nearest",
     "nearest_fair_matching": "matching.nearest",

@@ -325,7 +325,7 @@ def test_money_in_words_is_not_taken_for_names(written):
     ("change", "error", "said"),
     [
         ({"y_score": ["high"] * 100}, InputError, "numeric"),
-        ({"y_score": np.full(100, np.nan)}, InputError, "NaN"),
+        ({"y_score": np.full(100, np.nan)}, InputError, "100 missing scores"),
         ({"y_score": np.full(100, 2.0)}, InputError, r"\[0, 1\]"),
         ({"y_score": np.full(99, 0.5)}, InputError, "99 rows where 100"),
         ({"sensitive_features": np.zeros(100)}, GroupError, "one group only"),

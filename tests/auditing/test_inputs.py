@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from fairmatch import audit, compare_models
 from fairmatch.exceptions import InputError
+from fairmatch.report import write_report
 
 FAST = {"n_resamples": 100, "n_subsets": 1}
 
@@ -41,7 +42,7 @@ def test_marks_are_audited_in_their_own_range(deciles):
     assert marks.score_range == (1.0, 10.0)
 
 
-def test_every_decile_is_stated_by_itself_and_has_no_calibration(deciles):
+def test_every_decile_is_stated_by_itself_and_has_no_calibration(deciles, tmp_path):
     group, score, label = deciles
     found = audit(
         score, sensitive_features=group, y_true=label, score_range=(1, 10), threshold=7, **FAST
@@ -55,6 +56,11 @@ def test_every_decile_is_stated_by_itself_and_has_no_calibration(deciles):
     tenths = audit(score / 10, sensitive_features=group, y_true=label, **FAST)
     assert len(tenths.groups[0].calibration) == 10
     assert tenths.groups[0].calibration_error is not None
+    pages = [
+        write_report(own, tmp_path / "page.html").read_text("utf-8") for own in (tenths, found)
+    ]
+    assert ["The scores take few values" in page for page in pages] == [True, False]
+    assert ["Does a score mean the same" in page for page in pages] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,4 @@ def test_the_report_shows_no_small_count(hidden, tmp_path):
     page = write_report(hidden, tmp_path / "page.html", individuals=False).read_text("utf-8")
     assert not re.search(r"\b[1-9] (people|person|rows?)\b", page)
     assert "Withheld" in page
+    assert "few people of unknown category" in page

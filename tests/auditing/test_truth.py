@@ -291,3 +291,18 @@ def test_matchings_and_half_spaces_count_people_once() -> None:
     at = np.repeat(np.arange(90), 3)
     found = audit(score[at], sensitive_features=group[at], X=X.iloc[at], ids=at, **FAST)
     assert sum(found.matching.n_sampled) == found.subsets.half_spaces.n_rows == 90
+
+
+def test_a_very_wide_table_pairs_only_its_best_conditions(monkeypatch) -> None:
+    from fairmatch.auditing import subsets
+
+    rng = np.random.default_rng(16)
+    X = pd.DataFrame(rng.integers(0, 2, (600, 30)), columns=[f"c{k}" for k in range(30)])
+    group, both = rng.integers(0, 2, 600), (X["c3"] == 1) & (X["c7"] == 1)
+    score = np.clip(0.4 + 0.05 * rng.normal(size=600) + 0.4 * group * both, 0, 1)
+    given = {"sensitive_features": group, "X": X, "n_sample": 50, **FAST}
+    every = audit(score, **given).subsets
+    monkeypatch.setattr(subsets, "_MOST_PAIRED", 10)
+    few = audit(score, **given).subsets
+    assert few.n_examined < every.n_examined
+    assert few.subsets[0].description == every.subsets[0].description

@@ -192,7 +192,7 @@ def test_models_are_compared_by_their_order(hours):
         ({"outcome": "hired"}, "outcome='hired'"),
         ({"pos_label": "yes"}, "pos_label='yes'"),
         ({"kind": "rank"}, "kind must be 'probability' or 'number'"),
-        ({"y_true": np.full(200, np.nan)}, "y_true has 200 entries"),
+        ({"y_true": np.full(200, np.nan)}, "y_true has 200 missing"),
         ({"y_true": np.ones(3)}, "y_true has 3 rows"),
         ({"y_score": np.ones(3)}, "y_score has 3 rows"),
         ({"y_score": np.full(200, np.inf)}, "y_score has 200 entries"),

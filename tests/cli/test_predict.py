@@ -311,3 +311,24 @@ def test_labels_of_several_classes(people, capsys):
     again = ["predict", "model", "three.csv", "--positive", "later", "--out", "other.csv"]
     assert main(again) == 2
     assert "the model has 3 classes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [["--max-gap", "20"], ["--fairness-weight", "1"]])
+def test_numbers_are_predicted_by_a_regressor(people, how, capsys):
+    pay = 20.0 * people.age + 100.0 * (people.sex == "m")
+    people.drop(columns="hired").assign(pay=pay).to_csv("pay.csv", index=False)
+    given = ["train", "pay.csv", "--target", "pay", "--sensitive", "sex", "--rounds", "20"]
+    assert main([*given, *how, "--out", "model"]) == 0
+    told = capsys.readouterr().out
+    assert "pay holds numbers, so a regressor is trained." in told
+    assert "rmse" in told
+    assert main(["predict", "model", "pay.csv", "--out", "numbers.csv"]) == 0
+    assert "the predicted number" in capsys.readouterr().out
+    found = pd.read_csv("numbers.csv").prediction
+    assert found.between(pay.min() - 200, pay.max() + 200).all()
+    assert found.corr(pay) > 0.9
+    again = ["predict", "model", "pay.csv", "--positive", "1", "--out", "other.csv"]
+    assert main(again) == 2
+    assert "predicts numbers" in capsys.readouterr().err
+    assert main([*given, "--criterion", "equalized_odds", "--out", "odds"]) == 2
+    assert "holds numbers" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
 from fairmatch.exceptions import InputError
 from fairmatch.learning.estimator import PAPER_WEIGHTS
 from fairmatch.measures import gap_table
+from fairmatch.measures.distributions import calibration_error
 
 
 @pytest.mark.parametrize("family", PENALIZED)
@@ -48,7 +49,14 @@ def test_the_curve_is_the_table_of_gaps_and_the_accuracy():
         scores = model.predict_proba(X, sensitive_features=group)[:, 1]
         gaps = gap_table(labels, scores, pos_label="yes", **given)
         right = model.score(X, labels, weight, sensitive_features=group)
+        off = {
+            f"calibration_error[{g}]": calibration_error(scores[own], y[own] == 1, weight[own])
+            for g in np.unique(group)
+            for own in [group == g]
+        }
         expected = {
+            "calibration_error": max(off.values()),
+            **off,
             "fairness_weight": path.weights[position],
             "accuracy": right,
             "acceptance_rate": np.average(scores >= 0.5, weights=weight),

@@ -17,6 +17,8 @@ ELSEWHERE = (
     "The explorer needs JavaScript",
     "The page is without individuals, so no rates",
     "largest gap of two groups",
+    "few people of unknown category, scored and",
+    "The scores take few values, and each is",
 )
 
 

@@ -101,7 +101,8 @@ def excess_of(
     With distances :math:`c_{ij}` between people and :math:`d_{ij} = |f_i - f_j|`, the two ends are
     the mean of d under the matchings that minimise :math:`c \pm \lambda d`. Scores lie in [0, 1],
     so these cost at most :math:`\lambda` more than the nearest matching; :math:`\lambda` is
-    `TOLERANCE` of the mean distance of all people.
+    `TOLERANCE` of the mean distance of all people. That is the same for all permutations, which
+    keeps the test exact, and positive where people tie and the least cost is 0.
     """
     squares = (features**2).sum(axis=1)
     distances = np.maximum(squares[:, None] + squares - 2.0 * features @ features.T, 0.0)

@@ -177,6 +177,9 @@ def sums_of(
 
 
 _WIDTH = 12
+# Pairs are formed of at most this many conditions, so memory does not grow with the square of the
+# number of columns.
+_MOST_PAIRED = 4000
 _DEPTH = 3
 _LISTED = 20
 # Two subsets count as the same find if they share more than this part of their people.
@@ -277,7 +280,7 @@ class Search:
     def run(self) -> list[Find]:
         """Search, and return distinct finds. The polished ones come first, then the others."""
         pool = self._extend(frozenset())
-        pool += self._pairs([rule for find in pool for rule in find.rules])
+        pool += self._pairs(pool)
         beam = _best(pool, _WIDTH)
         for _ in range(_DEPTH - 1):
             longer = [new for find in beam for new in self._extend(find.rules)]
@@ -321,8 +324,12 @@ class Search:
         self.extended[rules] = finds
         return finds
 
-    def _pairs(self, rules: list[Rule]) -> list[Find]:
+    def _pairs(self, finds: list[Find]) -> list[Find]:
         """Examine every pair of levels and median splits, by matrix products for each group."""
+        if len(finds) > _MOST_PAIRED:  # of a very wide table, those with the largest merit
+            kept = sorted(range(len(finds)), key=lambda k: -finds[k].merit)[:_MOST_PAIRED]
+            finds = [finds[k] for k in sorted(kept)]
+        rules = [rule for find in finds for rule in find.rules]
         rules = [rule for rule in rules if _kind(rule, self.coded) != "search"]
         if len(rules) < 2:
             return []

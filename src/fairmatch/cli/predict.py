@@ -96,6 +96,16 @@ def predict(
     if groups and not inside:
         several = len(groups) > 1
         asked["sensitive_features"] = frame[groups] if several else frame[groups[0]].to_numpy()
+    people = [ids] if ids is not None else _identifiers(frame, roles)
+    if not hasattr(fitted, "classes_"):
+        if positive is not None:
+            raise InputError("--positive was given, and the model predicts numbers. Leave it out.")
+        kept = {n: frame[n].to_numpy() for n in people if n != "prediction"}
+        numbers = pd.DataFrame({**kept, "prediction": fitted.predict(frame[wanted], **asked)})
+        print_roles(roles)
+        write_table(numbers, out)
+        print(f"{len(numbers):,} rows in {out}, each with the predicted number")
+        return
     classes = np.asarray(fitted.classes_).tolist()
     label = classes[1]
     if positive is not None and len(classes) > 2:
@@ -107,7 +117,6 @@ def predict(
     if positive is not None:
         label = find_value(classes, positive, "positive", "the classes of the model")
     probabilities = fitted.predict_proba(frame[wanted], **asked)
-    people = [ids] if ids is not None else _identifiers(frame, roles)
     if len(classes) > 2:
         scores = {f"score_{own}": probabilities[:, at] for at, own in enumerate(classes)}
         chosen, told = largest_class(probabilities), "each class"

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
+_REGRESSORS = {"network": "FTMRegressor", "boosting": "FTMBoostingRegressor"}
+# A target of numbers with more different values than this is predicted as a number.
+_MOST_LEVELS = 20
 _TEST_SIZE = 0.2
 
 
@@ -41,7 +44,9 @@ _TEST_SIZE = 0.2
     "their features alone (the default of networks), or on features and labels.",
 )
 @click.option(
-    "--max-gap", type=click.FloatRange(0, 1), help="Keep the most accurate model within this gap."
+    "--max-gap",
+    type=click.FloatRange(min=0),
+    help="Keep the most accurate model within this gap; of numbers, in the unit of the target.",
 )
 @click.option(
     "--fairness-weight",
@@ -111,15 +116,17 @@ def train(
     random_state: int,
     **labelled: Any,
 ) -> None:
-    """Train a classifier that treats matched people alike.
+    """Train a model that treats matched people alike.
 
-    TABLE is a .csv or .parquet file, or the name of a dataset.
+    TABLE is a .csv or .parquet file, or the name of a dataset. A target of numbers with more than
+    20 different values is predicted as a number.
     """
     from fairmatch.learning.saving import check_folder
-    from fairmatch.measures.registry import read_measure
+    from fairmatch.measures.registry import applicable, read_measure
     from fairmatch.people.checks import check_names
     from fairmatch.people.files import check_place
     from fairmatch.people.groups import read_criterion
+    from fairmatch.people.outcome import NUMBER, PROBABILITY
     from fairmatch.people.roles import split_names
     from fairmatch.report.charts import require_charts
 
@@ -138,7 +145,8 @@ def train(
             f"--learner {'boosting' if learner == 'network' else 'network'}."
         )
     gap = gap_measure or read_criterion(criterion).gap_measure
-    read_measure(gap, "gap_measure")
+    if gap_measure is not None and gap_measure not in applicable(NUMBER):
+        read_measure(gap, "gap_measure")
     check_folder(out)
     check_place(out)
     if not no_picture:
@@ -146,6 +154,20 @@ def train(
     table = open_labelled(
         labelled, criterion=criterion, sees_groups=not without_sensitive, unknown=unknown
     )
+    number = _is_number(table)
+    if number:
+        if criterion != "demographic_parity":
+            raise InputError(
+                f"--criterion {criterion} compares people of the same class, and "
+                f"{table.target!r} holds numbers. Leave it out."
+            )
+        gap, no_picture = gap_measure or "mean_parity_gap", True
+        print(f"{table.target} holds numbers, so a regressor is trained.")
+    elif max_gap is not None and max_gap > 1.0:
+        raise InputError(
+            f"max_gap must be a number in [0, 1], got {max_gap:g}.", parameter="max_gap"
+        )
+    read_measure(gap, "gap_measure", NUMBER if number else PROBABILITY)
     names = list(table.frame.columns)
     for column in split_names(categorical, names, "categorical"):
         check_names([column], names, table=labelled["table"])
@@ -173,6 +195,9 @@ def train(
     _print_curve(trained, chosen=max_gap is not None)
     folder = _save(trained, out, gap=gap, picture=not no_picture)
     print(f"Saved to {folder}: the model, curve.json{'' if no_picture else ', curve.svg'}.")
+    if number:
+        print(f"It predicts {table.target} in its own unit.")
+        return
     classes = trained.model.classes_.tolist()
     if len(classes) > 2:
         shown = ", ".join(map(repr, classes))
@@ -236,7 +261,7 @@ def train_model(
     transport : str or None
         What people are matched on.
     **settings
-        Further parameters of `FTMClassifier` or `FTMBoostingClassifier`.
+        Further parameters of the estimator.
     """
     import numpy as np
 
@@ -254,16 +279,19 @@ def train_model(
     groups = settle_small_groups(given, settings["small_groups"])
     train, test = stratified_split(y.to_numpy(), groups, _TEST_SIZE, settings["random_state"])
     verbose = int(sys.stderr.isatty())
-    kind = getattr(fairmatch, _LEARNERS[learner])  # its error names the extra to install
+    number = _is_number(table)
+    # The error names the extra to install.
+    kind = getattr(fairmatch, (_REGRESSORS if number else _LEARNERS)[learner])
+    if number:
+        del settings["criterion"]
     if learner == "network":  # trees take missing values as they are
         settings["encoder"] = TableEncoder(missing="encode")
         settings["estimator"] = fairmatch.NeuralNetwork(epochs=n_steps, verbose=verbose)
     else:
-        from lightgbm import LGBMClassifier
+        from lightgbm import LGBMClassifier, LGBMRegressor
 
-        settings["estimator"] = LGBMClassifier(
-            n_estimators=n_steps or 200, n_jobs=1, verbose=verbose
-        )
+        trees = LGBMRegressor if number else LGBMClassifier
+        settings["estimator"] = trees(n_estimators=n_steps or 200, n_jobs=1, verbose=verbose)
     if transport is not None:
         settings["transport"] = transport
     if reference is not None:
@@ -280,7 +308,8 @@ def train_model(
         path, weight = model.path_, model.fairness_weight_
     else:
         weight = float(fairness_weight)
-        weights = sorted({0.0, weight, *map(float, PAPER_WEIGHTS)})
+        others = estimator.default_weights if number else PAPER_WEIGHTS
+        weights = sorted({0.0, weight, *map(float, others)})
         rows = X.iloc[train], y.iloc[train]
         path = fairness_path(*rows, fairness_weights=weights, estimator=estimator)
         model = path.models[weights.index(weight)]
@@ -290,6 +319,12 @@ def train_model(
         model.classes_ = np.array(table.classes)
         model.reader_ = replace(model.reader_, classes_=model.classes_)
     return TrainedModel(model, curve, weight, test)
+
+
+def _is_number(table: LabelledTable) -> bool:
+    """Return whether the target is a number with many values, and not a class."""
+    target = table.frame[table.target]
+    return target.dtype.kind in "iuf" and target.nunique() > _MOST_LEVELS
 
 
 def _save(trained: TrainedModel, folder: str, *, gap: str, picture: bool) -> Path:
@@ -330,12 +365,13 @@ def _print_curve(trained: TrainedModel, *, chosen: bool) -> None:
 
     curve, kept = trained.curve, trained.fairness_weight
     shown = [name for name in MEASURES if name in curve.columns]
+    good = "accuracy" if "accuracy" in curve.columns else "rmse"
     print(f"The trade-off on {len(trained.test_index):,} test rows (* marks the model kept):")
     print_table(
-        ["", "weight", "accuracy", *(MEASURES[name].symbol for name in shown)],
+        ["", "weight", good, *(MEASURES[name].symbol for name in shown)],
         [
             ["*" if weight == kept else "", f"{weight:g}", *(f"{value:.4f}" for value in values)]
-            for weight, *values in curve[["fairness_weight", "accuracy", *shown]].to_numpy()
+            for weight, *values in curve[["fairness_weight", good, *shown]].to_numpy()
         ],
     )
     if chosen:

@@ -33,7 +33,7 @@ from fairmatch.learning.reading import (
     stratified_split,
 )
 from fairmatch.matching.coupling import Coupling, check_coupling, join_parts
-from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.distributions import ScoredPeople, Settings, calibration_error
 from fairmatch.measures.registry import BOUNDED, bounded, gap_values
 from fairmatch.people.checks import BoolArray, FloatArray, check_flag, check_number
 from fairmatch.people.groups import Groups, read_criterion
@@ -163,8 +163,9 @@ class FairnessPath:
         -------
         DataFrame
             One row per weight. For classifiers the columns are the weight, the accuracy, the share
-            of people who are accepted and every gap of `fairmatch.measures`. A gap of error rates
-            is NaN where a group has no rows of a class. For regressors the columns are the weight,
+            of people who are accepted, every gap of `fairmatch.measures`, and the calibration error
+            of each group and the largest of them. A gap of error rates is NaN where a group has no
+            rows of a class. For regressors the columns are the weight,
             the errors, and the gaps of `fairmatch.measures.registry`. These are in units of the
             target, and in units of its standard deviation.
         """
@@ -219,7 +220,19 @@ def measure_scores(
         "accuracy": float(np.average(accepted == labels.positive, weights=weights)),
         "acceptance_rate": float(np.average(accepted, weights=weights)),
         **gaps,
+        **_calibration(scores, people),
     }
+
+
+def _calibration(scores: FloatArray, people: People) -> dict[str, float]:
+    """Return the calibration error of every group that is compared, and the largest."""
+    positive, weights, found = labels_of(people).positive, people.weights, {}
+    for code in people.groups.compared:
+        rows = np.flatnonzero(people.groups.is_group(code))
+        own = None if weights is None else weights[rows]
+        name = f"calibration_error[{people.groups.labels[code]}]"
+        found[name] = calibration_error(scores[rows], positive[rows], own)
+    return {"calibration_error": float(np.max([*found.values(), -np.inf])), **found}
 
 
 def errors_of(

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,8 @@ from fairmatch.people.files import PARTIAL, partials, whole_folder
 _KIND, _VERSION = "fairmatch.model", 3
 _DESCRIPTION = "model.json"
 # Files of a saved model, and the files that `fairmatch train` writes beside it.
-_OWN = {_DESCRIPTION, "weights.safetensors", "trees.txt", "curve.json", "curve.svg"}
+_WRAPPED = "model.skops"
+_OWN = {_DESCRIPTION, "weights.safetensors", "trees.txt", _WRAPPED, "curve.json", "curve.svg"}
 _MOST_BYTES = 2**30
 # Settings of a machine, and not of a model. They are neither saved nor taken from a file.
 _RUNTIME = {
@@ -89,24 +92,27 @@ def save_model(
     """
     check_is_fitted(model)
     name = type(model).__name__
-    if model._save_instead is not None:
+    is_own = getattr(fairmatch, name, None) is type(model)
+    if not is_own and model._save_instead is not None:
         raise InputError(
             f"{name} holds models of another library, which cannot be written without pickling "
             f"them, and fairmatch does not pickle. {model._save_instead}"
         )
-    if getattr(fairmatch, name, None) is not type(model):
+    if not is_own:
         raise InputError(
             f"{name} is not a class of fairmatch, so it could not be loaded without pickling it. "
             "Save a model of one of fairmatch's own classes."
         )
     check_folder(path)
-    state: State = model._get_state()
+    wraps = model._save_instead is not None
+    state: State = _wrapped(model) if wraps else model._get_state()
+    given = {} if wraps else model.get_params(deep=False)
     description = {
         "kind": _KIND,
         "version": _VERSION,
         "fairmatch": fairmatch.__version__,
         "class": name,
-        "parameters": {k: _to_json(k, v) for k, v in model.get_params(deep=False).items()},
+        "parameters": {k: _to_json(k, v) for k, v in given.items()},
         **state.facts,
         "weights_sha256": hashlib.sha256(state.content).hexdigest(),
     }
@@ -118,6 +124,62 @@ def save_model(
         if beside is not None:
             beside(partial)
     return Path(path)
+
+
+def _skops(what: str) -> Any:
+    try:
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{what} holds a model of another library, which is written and read by skops: "
+            "pip install 'fairmatch[skops]'."
+        ) from error
+    return skops.io
+
+
+def _wrapped(model: Any) -> State:
+    """Return a wrapper with the model inside it, as skops writes them."""
+    name, kept = type(model).__name__, copy(model)
+    for left in ("path_", "validation_curve_"):
+        vars(kept).pop(left, None)
+    try:
+        content: bytes = _skops(name).dumps(kept)
+    except MissingExtraError as error:
+        raise MissingExtraError(f"{error} Or: {model._save_instead}") from error
+    except Exception as error:  # the model may hold anything
+        raise InputError(
+            f"{name} holds a model that skops cannot write ({error}), so it cannot be written "
+            f"without pickling it, and fairmatch does not pickle. {model._save_instead}"
+        ) from error
+    return State(_WRAPPED, content, {})
+
+
+def _unwrapped(folder: Path, kind: type[Any], content: bytes, trusted: Sequence[str]) -> Any:
+    """Return the wrapper of a file; raise if it holds types that nobody has said to trust."""
+    skops = _skops(str(folder))
+    try:
+        found = skops.get_untrusted_types(data=content)
+        strange = [one for one in found if not (one in trusted or _is_own_class(one))]
+        model = None if strange else skops.loads(content, trusted=found)
+    except Exception as error:
+        raise ModelFileError(f"{folder / _WRAPPED} is damaged: {error!r}. {_AGAIN}") from error
+    if strange:
+        raise ModelFileError(
+            f"{folder} holds objects of these types: {', '.join(strange)}. Loading them may run "
+            f"code of theirs. If you trust whoever wrote the file: load(path, trusted={strange})."
+        )
+    if type(model) is not kind:
+        raise ModelFileError(f"{folder} is damaged: it does not hold a {kind.__name__}. {_AGAIN}")
+    return model
+
+
+def _is_own_class(name: str) -> bool:
+    """Return whether a type's name is that of a class of fairmatch, not of a function."""
+    module, _, own = name.rpartition(".")
+    if module.split(".")[0] != "fairmatch":
+        return False
+    found = getattr(sys.modules.get(module), own, None)
+    return isinstance(found, type) and found.__module__.startswith("fairmatch.")
 
 
 def check_folder(path: str | Path) -> None:
@@ -147,13 +209,16 @@ def _is_ours(file: Path) -> bool:
         return False
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
     """Read a model that ``model.save`` has written.
 
     Parameters
     ----------
     path : str or Path
         The folder of the model.
+    trusted : sequence of str, optional
+        For wrappers around models of another library: types beyond those of scikit-learn and NumPy
+        that skops trusts. Without them, such a file is an error that lists its types.
 
     Returns
     -------
@@ -182,6 +247,9 @@ def load(path: str | Path) -> Any:
     """
     folder = Path(path)
     description, kind, content = _read_whole(folder)
+    if kind._save_instead is not None:
+        _check_digest(folder, description)
+        return _unwrapped(folder, kind, content, trusted)
     try:
         model = _build(description, kind, content)
     except MissingExtraError:
@@ -193,12 +261,16 @@ def load(path: str | Path) -> Any:
         raise ModelFileError(f"{folder} is damaged: {error!r}. {_AGAIN}") from error
     # This check is last, because the errors above are more precise. Without it, a file with
     # swapped classes would reverse every decision.
+    _check_digest(folder, description)
+    return model
+
+
+def _check_digest(folder: Path, description: dict[str, Any]) -> None:
     if description.get("sha256") != _digest(description):
         raise ModelFileError(
             f"{folder / _DESCRIPTION} is not the file that was saved: its checksum differs. "
             f"{_AGAIN}"
         )
-    return model
 
 
 def _read_whole(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
@@ -225,7 +297,7 @@ def _inode(folder: Path) -> int | None:
 def _read_both(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
     description = _read_description(folder)
     kind = _class(folder, description.get("class"))
-    file = folder / kind._state_file
+    file = folder / (kind._state_file if kind._save_instead is None else _WRAPPED)
     content = _read(file)
     if hashlib.sha256(content).hexdigest() != description["weights_sha256"]:
         raise ModelFileError(
@@ -238,7 +310,7 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
 def _class(folder: Path, name: Any) -> type[Any]:
     """Return a public class of fairmatch that can be loaded; raise for any other name."""
     kind = getattr(fairmatch, name) if isinstance(name, str) and name in fairmatch.__all__ else None
-    if not (isinstance(kind, type) and getattr(kind, "_save_instead", "") is None):
+    if not (isinstance(kind, type) and hasattr(kind, "_save_instead")):
         raise ModelFileError(
             f"{folder} is damaged: fairmatch has no model class {name!r}. Install the version that "
             "wrote it."

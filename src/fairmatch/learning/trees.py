@@ -40,7 +40,7 @@ BOOSTING_CHOICES = (
 )
 _LEAST_ROUNDS = 100
 # With several classes, which have as many trees each.
-CLASS_CHOICES = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0)
+CLASS_CHOICES = (0.0, 0.2, 0.6, 1.5, 4.0, 10.0, 25.0, 50.0)
 # Parameters of LightGBM that fairmatch sets.
 _OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
 # Other names of parameters that fairmatch reads. Under these names they would be overlooked.

@@ -411,7 +411,7 @@ def _centre(x: Floats, z: Floats, mass: Floats) -> Floats:
     if np.linalg.norm(mean - middle) > 1e3 * usual:
         return middle
     spread = np.ptp(z, axis=0)
-    step = np.ldexp(1.0, np.frexp(spread)[1] - 16)
+    step = np.maximum(np.ldexp(1.0, np.frexp(spread)[1] - 16), sys.float_info.min)
     return np.where(spread > 0.0, np.rint(mean / step) * step, middle)
 
 

@@ -234,6 +234,30 @@ class GroupScores:
         return shares
 
 
+CALIBRATION_BINS = 10
+# Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
+CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
+
+
+def calibration_error(
+    scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None
+) -> float:
+    """Return the distance between mean score and share of positive labels, over ten bins.
+
+    Examples
+    --------
+    >>> found = calibration_error(np.array([0.75, 0.75, 0.15]), np.array([True, False, False]))
+    >>> round(found, 3)
+    0.217
+    """
+    if not len(scores):
+        return float("nan")
+    ones = np.ones(len(scores)) if weights is None else weights
+    place = np.searchsorted(CALIBRATION_EDGES[1:-1], scores, side="right")
+    off = np.bincount(place, ones * (scores - positive), minlength=CALIBRATION_BINS)
+    return float(np.abs(off).sum() / ones.sum())
+
+
 def bin_borders(bins: int) -> FloatArray:
     """Return where equal bins of [0, 1] end and begin.
 

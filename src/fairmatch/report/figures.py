@@ -336,7 +336,7 @@ def _rate_rows(model: _Model) -> list[Row]:
             row |= {
                 "selected": own.n_selected,
                 "ratio": _digits(own.impact_ratio.value, 2),
-                "shortfall": _digits(own.shortfall, 1),
+                "shortfall": _digits(own.shortfall, 1) if (own.shortfall or 0.0) >= 0.0 else "",
                 "adjusted": _p(own.p_adjusted),
                 "mark": "below" if own.below_four_fifths else "",
             }
