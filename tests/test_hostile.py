@@ -245,7 +245,7 @@ VALUES = [
 ]  # fmt: skip
 
 NUMBERS = [
-    Case("a bound above one", "Invalid value for '--max-gap': 5.0", typed="--max-gap 5",
+    Case("a bound above one", "--max-gap must be a number in [0, 1], got 5", typed="--max-gap 5",
          call=lambda f: fit(f, max_gap=5), told="max_gap must be a number in [0, 1], got 5"),
     Case("a negative bound", "Invalid value for '--max-gap'", typed="--max-gap -1",
          call=lambda f: fit(f, max_gap=-1), told="max_gap must be"),

@@ -84,7 +84,6 @@ def test_wrong_usage(argv, capsys):
         ("train p.csv --max_gap 0.1 --out m", "'--max-gap'"),
         ("train p.csv --label y --out m", "(Did you mean '--target'?)"),
         ("train p.csv --max-gap 5% --out m", "Invalid value for '--max-gap'"),
-        ("train p.csv --max-gap 1.5 --out m", "Invalid value for '--max-gap'"),
         ("train p.csv --confidence 0.5 --out m", "Invalid value for '--confidence'"),
         ("predict m p.csv --positive paid back --out s.csv", "extra argument (back)"),
         ("audit p.csv --score s --sensitive g --fail-above ks_parity_gap 0.1", "GAP=BOUND"),

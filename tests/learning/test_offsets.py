@@ -200,8 +200,10 @@ def test_what_does_not_combine_is_named():
         fit_adjustment(tied, groups, max_gap=0.0, decisions="threshold")
 
 
-@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
-def test_any_classifier_of_several_classes_gets_offsets(criterion):
+@pytest.mark.parametrize(
+    ("criterion", "max_gap"), [("demographic_parity", 0.15), ("equalized_odds", 0.08)]
+)
+def test_any_classifier_of_several_classes_gets_offsets(criterion, max_gap):
     generator = np.random.default_rng(10)
     groups = np.resize(["f", "m"], 900)
     X = generator.normal(size=(900, 3)) + 0.7 * (groups == "m")[:, None] * [1.0, 0.0, 0.5]
@@ -211,14 +213,14 @@ def test_any_classifier_of_several_classes_gets_offsets(criterion):
     model = QuantileAlignmentClassifier(
         LogisticRegression(),
         decisions="threshold",
-        max_gap=0.15,
+        max_gap=max_gap,
         criterion=criterion,
         random_state=0,
     ).fit(X, y, **given)
     measure = read_criterion(criterion).gap_measure
     curve = model.validation_curve_
     kept = curve[curve["fairness_weight"] == model.fairness_weight_].iloc[0]
-    assert kept[measure] <= 0.15 < curve[measure].max()
+    assert kept[measure] <= max_gap < curve[measure].max()
     chances = model.predict_proba(X, **given)
     assert chances.shape == (900, 3)
     assert (model.predict(X, **given) == model.classes_[largest_class(chances)]).all()

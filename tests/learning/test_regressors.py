@@ -111,11 +111,10 @@ def test_gaps_fall_along_a_path_of_three_groups(family, settings, transport):
     assert {name: line[name] for name in wanted} == pytest.approx(wanted)
 
 
-def test_the_predicted_map_is_for_trees():
-    model = fitted(FTMBoostingRegressor, TREES, transport="predicted", fairness_weight=1.0)
+@pytest.mark.parametrize(("family", "settings"), BOTH)
+def test_people_can_be_matched_on_a_predicted_number(family, settings):
+    model = fitted(family, settings, transport="predicted", fairness_weight=1.0)
     assert np.isfinite(predicted(model)).all()
-    with pytest.raises(InputError, match="'marginal', 'joint' or a matcher"):
-        fitted(FTMRegressor, NETWORK, transport="predicted")
 
 
 @pytest.mark.parametrize(("family", "settings"), BOTH)
@@ -252,7 +251,7 @@ def test_targets_that_cannot_be_learned(y, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"transport": OptimalTransportMatcher(label_weight=1.0)}, "a regressor has none"),
+        ({"transport": OptimalTransportMatcher(label_weight=1.0)}, "there are none in a regressor"),
         ({"max_gap": 1.0, "gap_measure": "true_positive_gap"}, "one of mean_parity_gap"),
         ({"max_gap": -1.0}, "max_gap"),
         ({"small_groups": "half"}, "small_groups"),

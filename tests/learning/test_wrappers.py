@@ -181,12 +181,6 @@ class TestAlignment:
         with pytest.raises(InputError, match="LogisticRegression, is not fitted"):
             fit(frame, model=LogisticRegression())
 
-    def test_saving_names_the_way_out(self, rows, tmp_path):
-        X, y, group = rows
-        model = align().fit(X, y, sensitive_features=group)
-        with pytest.raises(InputError, match=r"adjustment_\.save"):
-            model.save(tmp_path / "model")
-
 
 class TestSmoothing:
     @pytest.mark.parametrize("score_weight", [0.0, 5.0])
@@ -298,8 +292,6 @@ class TestSmoothing:
                 MatchSmoothingClassifier(learner).fit(X, y, sensitive_features=group)
         with pytest.raises(InputError, match="score_weight must be a number"):
             smooth(score_weight=-1).fit(X, y, sensitive_features=group)
-        with pytest.raises(InputError, match="estimator_, which is the whole model"):
-            smooth().fit(X, y, sensitive_features=group).save("model")
 
 
 def boosters():

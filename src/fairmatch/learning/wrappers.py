@@ -222,7 +222,7 @@ class AlignedModel(Wrapper):
 
         def unseen(weights: Sequence[float]) -> list[FloatArray]:
             """Adjust every fold's out-of-fold scores by what the other folds have taught."""
-            codes, found = places[people.groups.codes], np.empty((len(weights), len(people)))
+            codes, found = places[people.groups.codes], np.empty((len(weights), *scores.shape))
             strata = None if people.strata is None else people.strata.values
             every = np.arange(len(people))
             try:

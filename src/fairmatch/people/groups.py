@@ -309,7 +309,8 @@ def check_known(groups: Groups) -> None:
         raise GroupError(
             f"sensitive_features has {groups.n_unknown} missing or unknown values, and the others "
             f"hold {len(known)} group ({listed(known)}). At least two known groups are needed to "
-            "compare. Pass rows of another group too, or another column.",
+            "compare; words such as NA and None count as missing. Pass rows of another group "
+            "too, or another column.",
             parameter="sensitive_features",
         )
 

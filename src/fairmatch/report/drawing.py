@@ -40,9 +40,13 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     >>> ticks(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
-    step = 10.0 ** floor(log10((high - low) / most))
+    power = floor(log10((high - low) / most))
+    step = 10.0**power
     step *= next(m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= most + 1e-9)
-    return [k * step for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
+    return [
+        round(k * step, max(0, 1 - power))
+        for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
+    ]
 
 
 def mark(k: int) -> str:
