@@ -73,7 +73,7 @@ def test_a_missing_value_can_be_what_a_subset_shares():
 def test_models_without_any_gap_are_rarely_accused():
     # Each audit may claim a gap where there is none with probability 5 % at most.
     accused = 0
-    n_audits = 40
+    n_audits = 25
     for seed in range(n_audits):
         generator = np.random.default_rng([5, seed])
         X = pd.DataFrame(generator.normal(size=(400, 4)), columns=list("abcd"))
@@ -87,7 +87,7 @@ def test_models_without_any_gap_are_rarely_accused():
             random_state=seed,
         )
         accused += any(s.confirmed.low for s in found.subsets.subsets)
-    assert accused <= 6  # binomial(40, 0.05) is above 6 once in a thousand times
+    assert accused <= 5  # binomial(25, 0.05) is above 5 once in a thousand times
 
 
 def test_nearly_everybody_is_no_subset():
