@@ -1718,8 +1718,8 @@ class Audit(JsonFacts):
         placed = [one.position for one in found if one is not None and one.position is not None]
         if placed:
             notes += (
-                "<li>Position of the nearest fair matching, from the nearest partners (0) to random "
-                f"ones (1): {max(placed):.2f}.</li>"
+                "<li>Position of the nearest fair matching, from the nearest partners (0) to "
+                f"random ones (1): {max(placed):.2f}.</li>"
             )
         found_in = self.subsets.subsets if self.subsets else ()
         for one in found_in[:1]:  # the first is the surest
