@@ -34,14 +34,15 @@ docs: $(STAMP)
 package: $(STAMP)
 	.ci/package $(abspath $(BIN)/python)
 
-# The tests of the packages that users' arrays and tables go through, with the smallest versions that
-# are allowed. pytest 9 does not take the checks of a scikit-learn that old.
+# The tests of the packages that users' arrays and tables go through, and of the extras, with the
+# smallest versions that are allowed. pytest 9 does not take the checks of a scikit-learn that old.
 MINIMUM ?= tests/people tests/matching tests/measures tests/auditing
+EXTRAS ?= tests/learning/test_deploy.py tests/learning/test_wrapped.py tests/cli/test_monitor.py
 minimum:
 	$(PYTHON) -m venv .venv-minimum
 	.venv-minimum/bin/python -m pip install --quiet -c constraints-minimum.txt -e ".[all]" \
 	  "pytest<9" pytest-xdist hypothesis polars==1.20.0 distributed
-	.venv-minimum/bin/python -m pytest -n 2 $(MINIMUM) $(patsubst tests/%,src/fairmatch/%,$(MINIMUM))
+	.venv-minimum/bin/python -m pytest -n 2 $(MINIMUM) $(EXTRAS) $(patsubst tests/%,src/fairmatch/%,$(MINIMUM))
 
 # Other libraries, in an environment of its own; one that does not install is named on the page. Some
 # of them ask for an older NumPy than fairmatch, so NumPy and CVXPY are installed last.

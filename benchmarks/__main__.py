@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 TOPICS = (
-    *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
-    *("monitor", "threads", "parquet", "growth", "match_rows", "paths", "million"),
+    *("scores", "transport", "nearest", "blocks", "learning", "boosting", "classes", "anymodel"),
+    *("audit", "monitor", "threads", "parquet", "growth", "match_rows", "paths", "million"),
     *("fair_fit", "kept", "uneven", "promise", "limits"),
 )
 # Long: only when asked for.

@@ -57,14 +57,16 @@ def against_fairlearn(n_rows=45_000, n_columns=100):
 
 
 def given_factors(n_rows=45_000, n_columns=20):
-    """CPU seconds of an audit of people with strata, and of one without."""
+    """CPU seconds of an audit, with strata, and with every column counted by its range."""
     from fairmatch import audit
 
     scores, y, group, X = _table(n_rows, n_columns)
     known = {"sensitive_features": group, "X": X, "y_true": y}
     audit(scores[:500], sensitive_features=group[:500], X=X[:500])
     plain = _seconds(lambda: audit(scores, **known))
-    return {"plain": plain, "given": _seconds(lambda: audit(scores, **known, given=["c0", "c3"]))}
+    given = _seconds(lambda: audit(scores, **known, given=["c0", "c3"]))
+    ranges = _seconds(lambda: audit(scores, **known, similarity=None))
+    return {"plain": plain, "given": given, "range": ranges}
 
 
 def of_many(n_rows=1_000_000, n_columns=20):
@@ -98,6 +100,11 @@ def rows():
             "audit of 45,000 rows x 20 columns given two factors (40 strata) / without them",
             strata["given"] / strata["plain"],
             1.5,
+        ),
+        Row(
+            "audit of 45,000 rows x 20 columns, people alike by relevance / every column by its "
+            "range",
+            strata["plain"] / strata["range"],
         ),
         Row("audit of 1,000,000 rows x 20 columns, peak memory in GB", large["peak"], 4.0),
     ]

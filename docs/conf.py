@@ -64,6 +64,7 @@ html_theme_options = {
 
 # The order in which the gallery is read.
 GALLERY = (
+    "tutorial.py",
     "first_classifier.py",
     "trees_with_a_bound.py",
     "audit_of_scores.py",

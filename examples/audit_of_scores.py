@@ -1,17 +1,15 @@
 r"""
-An audit of somebody else's scores
-==================================
+Audit the scores of an unknown model
+====================================
 
-Here are a thousand applicants for a credit, with the score that some model gave them. Nobody tells
-us which model. The audit needs the scores and the groups, and no more. With the applicants'
-features it also shows who is treated like whom.
+A thousand credit applicants have scores from an unknown model. The audit needs only the scores and
+the groups. With the applicants' features it also shows who is treated like whom.
 """
 
 # %%
 # The scores
 # ----------
-# For this page a logistic regression stands in for the unknown model. Every score comes from a
-# fit that has not seen the applicant.
+# Here a logistic regression plays the unknown model. All scores are out-of-fold predictions.
 
 import matplotlib.pyplot as plt
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +29,7 @@ scores = cross_val_predict(
 # %%
 # The audit
 # ---------
-# One call. The labels are optional; with them there are error rates too.
+# The labels are optional; with them the audit includes error rates.
 
 found = audit(
     scores,
@@ -44,8 +42,8 @@ for sentence in sentences(found):
     print("-", sentence)
 
 # %%
-# Every gap comes with an interval. An interval that begins at 0 means that no difference at all
-# cannot be ruled out.
+# Every gap has a confidence interval. If it starts at 0, the data are consistent with no
+# difference.
 
 for gap in found.gaps:
     print(f"{gap.symbol:6} {gap.value:.3f}  [{gap.low:.3f}, {gap.high:.3f}]")
@@ -53,9 +51,8 @@ for gap in found.gaps:
 # %%
 # Two people who are treated alike
 # --------------------------------
-# A model that gives two groups similar scores treats some women like some men. The nearest fair
-# matching pairs people with nearly equal scores who are as alike as possible. These two are the
-# least alike of all pairs.
+# The nearest fair matching pairs women and men with nearly equal scores who are as similar as
+# possible. These two people are the least similar of all pairs.
 
 people = found.individuals
 pair = people.most_unlike(1)[0]
@@ -63,12 +60,12 @@ for difference in people.differences(pair)[:6]:
     print(f"{difference.column}: {difference.first} / {difference.second}")
 
 # %%
-# The report holds all of this in one file that opens anywhere.
+# The report is one HTML file with all results.
 
 write_report(found, "report.html")
 
 # %%
-# The picture: gaps with their intervals.
+# The figure shows the gaps with their intervals.
 
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for place, gap in enumerate(reversed(found.gaps)):

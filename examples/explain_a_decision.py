@@ -2,9 +2,9 @@ r"""
 Explain a decision to one person
 ================================
 
-"Why was I refused, and how was somebody like me of the other group treated?" Here a woman is
-refused a credit. The explanation shows the plain model's decision, the men who are most like her,
-and the nearest woman who gets the credit.
+"Why was I rejected, and how was a similar person of the other group treated?" Here a woman's credit
+application is rejected. The explanation shows the plain model's decision, the most similar men, and
+the most similar woman whose application is accepted.
 """
 
 # %%
@@ -34,8 +34,8 @@ model, plain = fitted(2.0), fitted(0.0)
 # %%
 # One person
 # ----------
-# An ``Explainer`` scores and encodes the table once. Of the women who are refused, we take the one
-# whose score is nearest to the threshold.
+# An ``Explainer`` scores and encodes the table once. We explain the rejected woman whose score is
+# closest to the threshold.
 
 explainer = Explainer(model, X, sensitive_features=sex, plain=plain, outcome="accepted")
 refused = np.flatnonzero((sex == "female") & ~explainer.selected)
@@ -50,13 +50,13 @@ for difference in found.flip.differing:
     print(f"{difference.column}: {difference.own} / {difference.other}")
 
 # %%
-# A letter must not show another person. It describes medians of ten people, on one side of A4:
+# A letter must not reveal another person, so it shows medians of ten people, on one A4 page:
 
 print(found.letter("letter.html", sender="The bank"))
 
 # %%
-# Everybody like her
-# ------------------
+# Similar people
+# --------------
 # The scores of the 100 nearest men and women, by their distance to her.
 
 far = explainer.distances(row)

@@ -2,12 +2,12 @@ r"""
 A first classifier
 ==================
 
-A network predicts who earns more than $50,000. It says yes to men far more often than to women. A
-second network learns from the same rows, and is told to treat similar women and men alike.
+A network predicts who earns more than $50,000. It accepts men far more often than women. A second
+network is trained on the same rows to treat similar women and men alike.
 
-Nothing has to be known about optimal transport to use it. What happens inside is this: every woman
-in the table is matched with the men who are most like her, and the network pays for every
-difference between the scores of matched people.
+You do not need to know optimal transport to use it. Every woman in the table is matched with the
+most similar men, and a penalty on the differences between the scores of matched people is added to
+the loss.
 """
 
 # %%
@@ -32,8 +32,8 @@ X.head(3)
 # %%
 # Two networks
 # ------------
-# ``fairness_weight`` is the price of a difference: 0 learns for accuracy alone. Text columns and
-# numbers go in as they are.
+# ``fairness_weight`` is the weight of the penalty: with 0, only accuracy counts. Text columns and
+# numbers need no preparation.
 
 network = NeuralNetwork(epochs=40, learning_rate=0.003, decay=0.9)
 models = {
@@ -44,10 +44,10 @@ for model in models.values():
     model.fit(X, y, sensitive_features=sex)
 
 # %%
-# What came of it
-# ---------------
-# These are the 10,000 people whom neither network has seen. The gap is the difference between the
-# shares of women and of men who are accepted.
+# Results
+# -------
+# The numbers are for 10,000 held-out people. The gap is the difference between the selection rates
+# of women and men.
 
 scores = {
     name: model.predict_proba(X_test, sensitive_features=sex_test)[:, 1]
@@ -59,8 +59,8 @@ for name, score in scores.items():
     print(f"{name}: accuracy {accuracy:.3f}, gap {gaps['demographic_parity_gap']:.3f}")
 
 # %%
-# The gap shrinks, and it has a price in accuracy. Which weight is right for a given gap is chosen
-# by ``max_gap``: see :ref:`the next example <sphx_glr_gallery_trees_with_a_bound.py>`.
+# The gap shrinks, at some cost in accuracy. ``max_gap`` chooses the weight for a given gap: see
+# :ref:`the next example <sphx_glr_gallery_trees_with_a_bound.py>`.
 
 figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
 for place, score in enumerate(scores.values()):

@@ -2,8 +2,8 @@ r"""
 Large tables
 ============
 
-How long each step takes, and which steps use a sample. The table is made up here, because this page
-should need no download. It has 300,000 people and 12 columns.
+This example shows how long each step takes and which steps use a sample. The simulated table has
+300,000 people and 12 columns.
 """
 
 # %%
@@ -43,7 +43,7 @@ def timed(what, action):
 # %%
 # Measure and match
 # -----------------
-# Gaps and the matching of a model's scores take a sort: seconds for millions of rows.
+# Gaps and the matching of scores only need sorting, which takes seconds for millions of rows.
 
 scores = np.clip(0.3 + 0.15 * X["x0"].to_numpy(), 0, 1)
 gaps = timed("every gap", lambda: gap_table(y, scores, sensitive_features=group))
@@ -54,8 +54,8 @@ print(pairs)
 # %%
 # Train
 # -----
-# Optimal transport of all rows would take long, so a sample of ``match_rows`` people of each group
-# (2,500 by default) is matched. The penalty sees the pairs of the sample; the loss sees every row.
+# Optimal transport of all rows would take long, so a sample of ``match_rows`` people per group is
+# matched. The penalty uses the sample; the loss uses all rows.
 
 trees = LGBMClassifier(n_estimators=50, n_jobs=1)
 model = FTMBoostingClassifier(trees, fairness_weight=1.0, match_rows=5_000, random_state=0)
@@ -69,14 +69,14 @@ print(
 # %%
 # Audit
 # -----
-# Gaps and intervals use every row. Who is treated like whom is shown for a sample, and the search
-# for subsets looks at half of the rows and confirms on the others.
+# Gaps and intervals use all rows. Matching uses a sample. The subset search uses half of the rows
+# and confirms its findings on the other half.
 
 found = timed("audit", lambda: audit(fair, sensitive_features=group, X=X, n_sample=1000))
 print(found)
 
 # %%
-# The bars are from the machine that built this page, with one thread.
+# The times were measured on the machine that built this page, with one thread.
 
 figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
 axes.barh(list(seconds), list(seconds.values()), color="tab:blue")

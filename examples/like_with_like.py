@@ -2,8 +2,8 @@ r"""
 Compare like with like: wages within a title
 ============================================
 
-Women earn less than men in this firm. How much of that is left among people with the same title and
-about the same experience?
+Women earn less than men in this company. How large is the difference between people with the same
+title and similar experience?
 """
 
 # %%
@@ -35,7 +35,7 @@ staff = pd.DataFrame({"title": title, "years": years})
 # %%
 # The audit
 # ---------
-# Years have more than ten different values, so they are cut into five bands.
+# Years have more than ten different values, so they are split into five bands.
 
 found = audit(
     wage, sensitive_features=sex, given=staff, kind="number", model_name="wages", n_resamples=200
@@ -48,8 +48,8 @@ print(f"In per cent: {one.percent.value:+.1%} [{one.percent.low:+.1%}, {one.perc
 print(f"Mean size of the differences {one.absolute:.0f}; by chance {one.chance:.0f}")
 
 # %%
-# The picture: the difference within every stratum, the larger the stratum the larger the dot. The
-# dashed line is the marginal difference, and the solid one the difference within strata.
+# The figure shows the difference within every stratum; larger dots are larger strata. The dashed
+# line is the overall difference, and the solid line the difference within strata.
 
 figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
 strata = sorted((own for own in one.strata if own.weight), key=lambda own: own.reference_level)
@@ -63,7 +63,7 @@ axes.set_xlabel(f"mean wage of {one.group} minus that of {one.reference}")
 plt.show()
 
 # %%
-# What this does not say
-# ----------------------
-# The difference within strata is what is left of the gap. If women are kept from becoming
-# directors, the title itself is shaped by discrimination, and this number leaves that part out.
+# Limits
+# ------
+# If women are kept from becoming directors, the title itself is affected by discrimination, and the
+# difference within strata does not include that part.

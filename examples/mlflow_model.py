@@ -2,14 +2,14 @@ r"""
 Log a model with MLflow, with its gaps and its card
 ===================================================
 
-A model that is deployed should carry its gaps with it. Here MLflow keeps three versions of a model,
-each with its accuracy, its gap and a model card, and serves one of them.
+Store a model's gaps together with the model. Here MLflow logs three versions of a model with
+accuracy, gap and model card, and serves one of them.
 """
 
 # %%
 # Three versions
 # --------------
-# The group is a column of the table, so the served model gets one table.
+# The group is a column of the table, so the served model needs a single table as input.
 
 import os
 import tempfile

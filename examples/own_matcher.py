@@ -2,8 +2,8 @@ r"""
 Your own matcher
 ================
 
-A matcher decides which people should be treated alike. If you have a rule of your own, write it as
-one method. fairmatch does the rest: several groups, classes, and training.
+A matcher decides which people should be treated alike. To use your own rule, write a class with one
+method. fairmatch handles several groups, classes and the training.
 """
 
 # %%
@@ -54,8 +54,8 @@ for name, model in models.items():
     print(f"{name}: mean score gap of people with the same loan {own.gap(scores[name]):.3f}")
 
 # %%
-# The second model gives similar scores to people whom this matcher pairs. The first model was
-# trained on other pairs, so the gap of these pairs stays larger.
+# The second model gives similar scores to people with the same loan. The first model was trained on
+# other pairs, so its gap between people with the same loan is larger.
 
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for name, found in scores.items():

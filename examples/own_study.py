@@ -2,17 +2,17 @@ r"""
 Your own study
 ==============
 
-The paper's experiments run on any table and with any classifier: the same splits, the same
-measures, records that can be resumed. A study is described in a short TOML file; ``python -m paper
+You can run the paper's experiments on any table and with any classifier, with the same splits and
+measures, and resume them from records. A study is described in a short TOML file; ``python -m paper
 run --spec`` runs it from the command line. Here it is run from Python.
 """
 
 # %%
 # A table and a method
 # --------------------
-# The table is made up. The method is a class of our own, ``ShiftedLogistic`` in ``shifting.py``
-# beside this example: a logistic regression whose log-odds are shifted by group. ``shift`` is
-# what trades accuracy for fairness.
+# The table is simulated. The method is ``ShiftedLogistic`` in ``shifting.py``, next to this
+# example: a logistic regression whose log-odds are shifted by group. ``shift`` trades accuracy for
+# fairness.
 
 import tempfile
 from pathlib import Path
@@ -56,8 +56,8 @@ weights = [0.0, 0.25, 0.5, 0.75, 1.0]
 # %%
 # Run
 # ---
-# Two random splits of our table. The two unconstrained models are what the others are compared
-# with. A run that is recorded is not done again.
+# Two random splits of our table. The other methods are compared with the two unconstrained models.
+# Recorded runs are skipped.
 
 study = extend_study(Study.of(FULL, n_seeds=2), folder / "study.toml")
 methods = ["unfair", "shifted", "trees-unfair", "trees-ftm"]

@@ -2,9 +2,8 @@ r"""
 Reading a coupling
 ==================
 
-A coupling is a list of pairs, such as this woman with that man, each with a mass. Everything in
-fairmatch makes couplings or reads them. This page makes three couplings of the same people and
-compares them.
+A coupling is a list of pairs of people from different groups, each with a mass. This example
+computes three couplings of the same people and compares them.
 """
 
 # %%
@@ -34,8 +33,8 @@ couplings = {
 }
 
 # %%
-# What a coupling says
-# --------------------
+# Contents of a coupling
+# ----------------------
 # Its pairs are row positions, and their masses sum to 1.
 
 nearest = couplings["nearest"]
@@ -46,33 +45,32 @@ pairs = pd.DataFrame(
 pairs.head(3)
 
 # %%
-# One person's counterparts, the likeliest first:
+# One person's partners, sorted by mass:
 
 rows, shares = nearest.counterparts(int(nearest.source_index[0]))
 print(rows, shares.round(2))
 
 # %%
-# Two numbers describe a coupling of a model's people: how far apart the scores of matched people
-# are, and how far apart the people themselves are.
+# Two numbers summarise a coupling: the mean score difference of matched people, and their mean
+# squared distance (the transport cost).
 
 for name, coupling in couplings.items():
     print(f"{name:20} score gap {coupling.gap(scores):.3f}, "
           f"transport cost {coupling.transport_cost(X):.2f}")  # fmt: skip
 
 # %%
-# The most similar people get quite different scores. People of the same rank get nearly the same
-# scores, but they are quite different people. The third coupling has the score gap of the second
-# and pairs more similar people.
+# The most similar people get quite different scores. People at the same rank get nearly the same
+# scores, but are quite different. The third coupling has the same score gap as the second and pairs
+# more similar people.
 #
 # The solver proves its result: no coupling costs less than this bound.
 
 print(nearest.certificate)
 
 # %%
-# The picture
-# -----------
-# Every line joins two matched people at their scores. Lines that go straight up join people who
-# are treated alike.
+# Figure
+# ------
+# Every line joins the scores of two matched people. Vertical lines join people with equal scores.
 
 figure, panels = plt.subplots(1, 3, figsize=(8, 3), layout="constrained", sharey=True)
 for axes, (name, coupling) in zip(panels, couplings.items(), strict=True):

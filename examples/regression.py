@@ -2,15 +2,15 @@ r"""
 Predicting a number
 ===================
 
-Wages, prices and waiting times are numbers, not decisions. The regressors treat matched people
-alike in the same way, and the gap is in the units of the target.
+Wages, prices and waiting times are numbers, not decisions. Fair regressors give matched people
+similar predictions, and gaps are in units of the target.
 """
 
 # %%
 # Hours of work
 # -------------
-# How many hours a week does somebody work? Men work more in this table, and plain trees predict
-# so.
+# The model predicts how many hours a week a person works. In this table men work more hours than
+# women.
 
 import matplotlib.pyplot as plt
 from lightgbm import LGBMRegressor
@@ -26,7 +26,7 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 )
 
 # %%
-# ``max_gap=1.0`` asks that the mean predictions of women and men differ by at most an hour.
+# With ``max_gap=1.0`` the mean predictions for women and men differ by at most one hour.
 
 model = FTMBoostingRegressor(
     LGBMRegressor(n_estimators=100, n_jobs=1),
@@ -38,13 +38,13 @@ model.fit(X, y, sensitive_features=sex)
 print("weight kept:", model.fairness_weight_)
 
 # %%
-# The curve on people whom no model has seen:
+# All candidate models, measured on held-out people:
 
 curve = model.path_.curve(X_test, y_test, sensitive_features=sex_test)
 curve[["fairness_weight", "rmse", "mean_parity_gap", "wasserstein_parity_gap"]].round(2)
 
 # %%
-# A small gap costs little here: predictions of the hours are rough anyway.
+# A small gap costs little here, because hours are hard to predict.
 
 plain = model.path_.models[0].predict(X_test, sensitive_features=sex_test)
 fair = model.predict(X_test, sensitive_features=sex_test)

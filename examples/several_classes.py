@@ -9,7 +9,8 @@ every class, offsets by group, and a fair model.
 # %%
 # Three bands
 # -----------
-# ``classes=[...]`` puts the bands in order, and ``favourable=[...]`` says which are good.
+# ``classes=[...]`` gives the order of the bands, and ``favourable=[...]`` names the favourable
+# ones.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,14 +54,15 @@ for name, model in models.items():
     print(f"{name}: accuracy {accuracy:.3f}, gap {gap:.3f}")
 
 # %%
-# Every class has an interval, and all intervals hold at once.
+# Each class has a confidence interval, and all intervals hold at once.
 
 for row in gaps_by_class(None, scores["plain"], sensitive_features=sex_test, classes=BANDS):
     print(f"{row.decided}: {row.first} {row.rates[0]:.3f}, {row.second} {row.rates[1]:.3f}, "
           f"difference {row.low:+.3f} to {row.high:+.3f}")  # fmt: skip
 
 # %%
-# The audit has the shares and the confusion of every group, and the gaps of all classes.
+# The audit has the class shares and the confusion matrix of every group, and the gaps over all
+# classes.
 
 found = audit(scores["plain"], sensitive_features=sex_test, y_true=y_test, classes=BANDS,
               favourable=["3 degree"], n_resamples=200)  # fmt: skip
@@ -68,7 +70,7 @@ for gap in found.classes.gaps:
     print(f"{gap.name}: {gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]")
 
 # %%
-# The picture: who gets which band, by model and sex.
+# The figure shows the predicted bands by model and sex.
 
 figure, axes = plt.subplots(figsize=(6.5, 3), layout="constrained")
 rows = [(name, group) for name in models for group in sorted(set(sex_test))]

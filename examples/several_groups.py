@@ -2,16 +2,16 @@ r"""
 Several groups and crossed attributes
 =====================================
 
-A model can treat women and men alike, and Black and White people alike, and still turn Black women
-away. So the attributes are crossed: the groups are all their combinations.
+A model can accept women and men equally often, and Black and White people equally often, and still
+reject Black women. To detect this, attributes are crossed: the groups are their combinations.
 """
 
 # %%
 # Two attributes, six groups
 # --------------------------
-# ``sensitive_features`` may be a table. Its combinations are the groups. Three races have a few
-# dozen people in a cell, so they are put together first: a selection rate of a few dozen people
-# is mostly noise. (``small_groups="pool"`` would do the same to every group below a size.)
+# ``sensitive_features`` can be a table; the groups are the combinations of its columns. Three races
+# have only a few dozen people, and selection rates of so few people are mostly noise. They are
+# therefore combined first. (``small_groups="pool"`` combines all groups below a given size.)
 
 import matplotlib.pyplot as plt
 from lightgbm import LGBMClassifier
@@ -34,7 +34,7 @@ print(groups.value_counts().to_string())
 # %%
 # Train
 # -----
-# Every group is matched with the largest one, and each counts the same, however small it is.
+# Every group is matched with the largest one. All groups have the same weight, whatever their size.
 
 trees = LGBMClassifier(n_estimators=100, n_jobs=1)
 plain = FTMBoostingClassifier(trees, fairness_weight=0.0, random_state=0)
@@ -52,7 +52,7 @@ for name, model in {"plain": plain, "fair": fair}.items():
           f"between {widest.first} and {widest.second}")  # fmt: skip
 
 # %%
-# The picture: every group's share of accepted people, before and after.
+# The figure shows the selection rate of every group for both models.
 
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 order = sorted(rates["plain"], key=lambda group: rates["plain"][group].rate)

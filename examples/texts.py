@@ -1,10 +1,10 @@
 r"""
-Who is alike, by their texts
-============================
+Similarity of texts
+===================
 
-People write a sentence about themselves, and a model scores the applications. Who is like whom? The
-columns of the table do not say, and an embedding of the texts does: here TF-IDF and a singular
-value decomposition, from scikit-learn. Any other embedding is passed in the same way.
+A model scores applications that consist of short texts. Which applicants are similar? An embedding
+of the texts decides: here TF-IDF and a singular value decomposition from scikit-learn. Any other
+embedding can be used in the same way.
 """
 
 # %%
@@ -59,33 +59,38 @@ embedding = np.column_stack([embedding, np.float32(0.02) * years]).astype(np.flo
 # %%
 # Match by the embedding
 # ----------------------
-# Partners of the same trade: a third would be so by chance.
+# By chance, a third of the partners would have the same trade.
 
-matcher = OptimalTransportMatcher()
 table = pd.DataFrame({"years": years}).join(pd.DataFrame(features.toarray()).add_prefix("word"))
-coupling = matcher.match(table, school, similarity=embedding)
+coupling = OptimalTransportMatcher().match(table, school, similarity=embedding)
 same = trade[coupling.source_index] == trade[coupling.target_index]
 print(f"partners of the same trade: {coupling.mass @ same:.0%}")
 
 # %%
-# Train on the coupling
-# ---------------------
-# The trees see the words; whom they must treat alike is decided by the embedding.
+# Train by the embedding
+# ----------------------
+# The trees see the words; whom they must treat alike is decided by the embedding. It needs a row
+# for every row of the fit. With ``max_gap=``, the model itself takes the rows that it holds out.
 
 trees = LGBMClassifier(n_estimators=60, n_jobs=1)
 half = np.arange(n_people) < n_people // 2
 results = {}
 for weight in (0.0, 0.5, 2.0):
-    model = FTMBoostingClassifier(trees, fairness_weight=weight, random_state=0)
-    own = matcher.match(table[half], school[half], similarity=embedding[half])
-    model.fit(table[half], y[half], sensitive_features=school[half], coupling=own)
+    model = FTMBoostingClassifier(
+        trees,
+        transport="marginal",
+        similarity=embedding[half],
+        fairness_weight=weight,
+        random_state=0,
+    )
+    model.fit(table[half], y[half], sensitive_features=school[half])
     scores = model.predict_proba(table[~half], sensitive_features=school[~half])[:, 1]
     gaps = gap_table(y[~half], scores, sensitive_features=school[~half])
     results[weight] = ((scores >= 0.5) == y[~half]).mean(), gaps["mean_parity_gap"]
     print(f"weight {weight}: accuracy {results[weight][0]:.3f}, gap {results[weight][1]:.3f}")
 
 # %%
-# The picture: the embedding, with some of the matched pairs.
+# The figure shows the embedding and some matched pairs.
 
 figure, axes = plt.subplots(figsize=(6, 4.5), layout="constrained")
 for name, colour in {"a": "tab:blue", "b": "tab:orange"}.items():

@@ -2,8 +2,8 @@ r"""
 Trees with a bound on the gap
 =============================
 
-Boosted trees take tables as they are: categories, missing values, no scaling. ``max_gap`` says how
-large the gap between the groups may be, and the fairness weight is chosen to keep it.
+Boosted trees accept tables as they are, with categories and missing values. ``max_gap`` bounds the
+gap between the groups, and ``fit`` chooses the fairness weight.
 """
 
 # %%
@@ -26,9 +26,9 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 # %%
 # Train
 # -----
-# A fifth of the rows is held out. One model per weight is trained on the rest, and the most
-# accurate one with a gap of at most 0.05 on the held-out rows is kept. People are matched on
-# their features and on the score that plain trees give them, which keeps most of the accuracy.
+# A fifth of the rows is held out, and models with different weights are trained on the rest. Among
+# the models with a gap of at most 0.05 on the held-out rows, ``fit`` keeps an accurate one. People
+# are matched on their features and on a predicted score, which costs little accuracy.
 
 model = FTMBoostingClassifier(
     LGBMClassifier(n_estimators=100, n_jobs=1),
@@ -40,17 +40,17 @@ model.fit(X, y, sensitive_features=sex)
 print("weight kept:", model.fairness_weight_)
 
 # %%
-# The path that the bound chose from is kept too. Here it is on people whom no model has seen.
+# ``path_`` has all candidate models. The table shows them on held-out people.
 
 curve = model.path_.curve(X_test, y_test, sensitive_features=sex_test)
 columns = ["fairness_weight", "accuracy", "demographic_parity_gap", "wasserstein_parity_gap"]
 curve[columns].round(3)
 
 # %%
-# The picture
-# -----------
-# A bound that holds on the rows that chose it holds only nearly on others. How nearly depends on
-# how many people of each group were held out.
+# Figure
+# ------
+# For new people the bound holds approximately. The more people of each group were held out, the
+# more precisely it holds.
 
 scores = model.predict_proba(X_test, sensitive_features=sex_test)[:, 1]
 gap = demographic_parity_gap(y_test, scores, sensitive_features=sex_test)

@@ -1,17 +1,17 @@
 r"""
-Watch the gap of a model in use
-===============================
+Monitor the gap of a model in production
+========================================
 
-A model that was fair when it was trained meets new people. A monitor looks every day. It may do so
-without raising the risk of a false alarm: if the gap never exceeds the bound, an alarm is raised
-with a probability of at most 5%, over all days together.
+A model that was fair at training time may become unfair later. A monitor checks the gap every day.
+If the gap never exceeds the bound, the probability of any false alarm, over all days together, is
+at most 5%.
 """
 
 # %%
 # Decisions that come day by day
 # ------------------------------
-# After day 40 the rate of one group falls from 0.40 to 0.25. Two monitors see the same people. One
-# remembers everybody, and the other forgets people before the last 2,000 to 4,000.
+# After day 40 the rate of one group falls from 0.40 to 0.25. Two monitors process the same people:
+# one uses all people since the start, the other the last 2,000 to 4,000.
 
 import tempfile
 from pathlib import Path
@@ -42,7 +42,7 @@ for one in (monitor, forgetful):
     print(alarms[0] if alarms else "no alarm")
 
 # %%
-# A monitor is a small JSON file, so tomorrow's job goes on from there.
+# A monitor is saved as a small JSON file, and tomorrow's job continues from it.
 
 path = monitor.save(Path(tempfile.mkdtemp()) / "monitor.json")
 print(GapMonitor.load(path).state.n_people)
@@ -50,7 +50,7 @@ print(GapMonitor.load(path).state.n_people)
 # %%
 # The curve
 # ---------
-# The band holds the gap at all times at once.
+# The confidence band holds at all times at once.
 
 days = np.arange(1, 81)
 low, high = (np.array([getattr(s, name) for s in monitor.history]) for name in ("low", "high"))

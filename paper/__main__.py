@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,21 +186,21 @@ def _add(tasks: Sequence[Task], store: RecordStore, jobs: int) -> int:
     debug = click.get_current_context().find_root().params["debug"]
     missing = len(store.missing(task.spec for task in tasks))
     print(f"{len(tasks) - missing} of {len(tasks)} runs are recorded in {store.folder}.")
-    n_added = 0
+    n_added = n_done = 0
+
+    def done(result: Record | Failure) -> None:
+        nonlocal n_added, n_done
+        n_done += 1
+        print(f"{n_done}/{missing} {result.spec.name}", file=sys.stderr, flush=True)
+        if isinstance(result, Failure):
+            print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
+            if debug:
+                print(result.traceback, file=sys.stderr)
+        else:
+            n_added += 1
+
     try:
-        with follow_runs(missing) as advance:
-
-            def done(result: Record | Failure) -> None:
-                nonlocal n_added
-                advance(result.spec.name)
-                if isinstance(result, Failure):
-                    print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
-                    if debug:
-                        print(result.traceback, file=sys.stderr)
-                else:
-                    n_added += 1
-
-            failures = runs.run_all(tasks, store, jobs=jobs, on_done=done)
+        failures = runs.run_all(tasks, store, jobs=jobs, on_done=done)
     except KeyboardInterrupt:
         told = "Interrupted. The records stay, and the same command goes on from there."
         print(told, file=sys.stderr)
@@ -212,28 +211,6 @@ def _add(tasks: Sequence[Task], store: RecordStore, jobs: int) -> int:
     if elsewhere := missing - n_added - len(failures):
         print(f"Another process added {elsewhere} meanwhile.")
     return 2 if failures else 0
-
-
-@contextmanager
-def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that a caller calls after each run.
-
-    On a terminal it draws a bar with the time left. Elsewhere it prints a line for each run.
-    """
-    if sys.stderr.isatty():
-        shown = click.progressbar(
-            length=n_runs, show_pos=True, item_show_func=str, file=sys.stderr, width=30
-        )
-        with shown as bar:
-            yield lambda name: bar.update(1, name)
-        return
-    finished: list[str] = []
-
-    def print_line(name: str) -> None:
-        finished.append(name)
-        print(f"{len(finished)}/{n_runs} {name}", file=sys.stderr, flush=True)
-
-    yield print_line
 
 
 @_command("status --only tradeoff", *_STUDY, *_PART)

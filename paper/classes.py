@@ -17,7 +17,12 @@ from typing import Any
 import numpy as np
 from lightgbm import LGBMClassifier
 
-from fairmatch import FTMBoostingClassifier, fairness_path, fit_adjustment
+from fairmatch import (
+    FTMBoostingClassifier,
+    MatchSmoothingClassifier,
+    fairness_path,
+    fit_adjustment,
+)
 from fairmatch.datasets import load_acsincome
 from fairmatch.measures import MEASURES, demographic_parity_gap, equalized_odds_gap
 from fairmatch.people.groups import read_criterion
@@ -28,9 +33,10 @@ LEVELS = ("1 below high school", "2 high school", "3 some college", "4 bachelor"
 SEEDS = range(5)
 SIZES = (10_000, 8_000, 8_000)  # training, validation and test rows, of 332,900
 PARITY = tuple(("demographic_parity", bound) for bound in (0.1, 0.05, 0.03))
-TARGETS = {"sex": (*PARITY, ("equalized_odds", 0.1)), "race": PARITY}
-METHODS = ("plain", "offsets", "alignment", "FTM", "FTM with offsets")
+TARGETS = dict.fromkeys(("sex", "race"), (*PARITY, ("equalized_odds", 0.1)))
+METHODS = ("plain", "offsets", "alignment", "smoothing", "FTM", "FTM with offsets")
 WEIGHTS = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0)
+SMOOTHING = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # FTM with this weight closes part of the gap, and offsets close the rest.
 _BEFORE_OFFSETS = 0.3
 
@@ -53,7 +59,7 @@ def tables(groups: str, seed: int) -> list[tuple[Any, Any, Any]]:
 def run(groups: str, seed: int) -> dict[str, Any]:
     """Return the record of one split: every method and target."""
     (X, y, group), (X_val, y_val, group_val), (X_test, y_test, group_test) = tables(groups, seed)
-    trees = LGBMClassifier(n_estimators=60, num_leaves=15, n_jobs=1, verbose=-1)
+    trees = LGBMClassifier(n_estimators=30, num_leaves=7, n_jobs=1, verbose=-1)
     train, test = {"sensitive_features": group}, {"sensitive_features": group_test}
     started = time.process_time()
     plain = FTMBoostingClassifier(trees, fairness_weight=0.0, random_state=seed).fit(X, y, **train)
@@ -92,22 +98,26 @@ def run(groups: str, seed: int) -> dict[str, Any]:
         if criterion == "demographic_parity":
             note("alignment", criterion, bound, adjusted(plain, criterion, bound, "align"))
     for criterion in dict.fromkeys(name for name, _ in TARGETS[groups]):
-        estimator = FTMBoostingClassifier(trees, criterion=criterion, random_state=seed)
-        weights = list(WEIGHTS)
-        started = time.process_time()
-        path = fairness_path(X, y, fairness_weights=weights, estimator=estimator, **train)
-        seconds = time.process_time() - started
+        own: dict[str, Any] = {"criterion": criterion, "random_state": seed}
         gap = read_criterion(criterion).gap_measure
-        curve = path.curve(X_val, y_val, sensitive_features=group_val)
-        for name, bound in TARGETS[groups]:
-            if name != criterion:
-                continue
-            within = curve[curve[gap] <= bound]
-            kept = within["accuracy"].idxmax() if len(within) else curve[gap].idxmin()
-            scores = path.models[kept].predict_proba(X_test, **test)
-            note("FTM", name, bound, scores, seconds=seconds, weight=weights[kept])
-            some = path.models[weights.index(_BEFORE_OFFSETS)]
-            note("FTM with offsets", name, bound, adjusted(some, name, bound, "threshold"))
+        for method, estimator, weights in (
+            ("FTM", FTMBoostingClassifier(trees, **own), WEIGHTS),
+            ("smoothing", MatchSmoothingClassifier(trees, **own), SMOOTHING),
+        ):
+            started = time.process_time()
+            path = fairness_path(X, y, fairness_weights=list(weights), estimator=estimator, **train)
+            seconds = time.process_time() - started
+            curve = path.curve(X_val, y_val, sensitive_features=group_val)
+            for name, bound in TARGETS[groups]:
+                if name != criterion:
+                    continue
+                within = curve[curve[gap] <= bound]
+                kept = within["accuracy"].idxmax() if len(within) else curve[gap].idxmin()
+                scores = path.models[kept].predict_proba(X_test, **test)
+                note(method, name, bound, scores, seconds=seconds, weight=weights[kept])
+                if method == "FTM":
+                    some = path.models[weights.index(_BEFORE_OFFSETS)]
+                    note("FTM with offsets", name, bound, adjusted(some, name, bound, "threshold"))
     return found
 
 
@@ -142,21 +152,29 @@ def write_page(folder: Path) -> None:
         "accuracy by the plain probabilities, as the linear program counts it. *Promised* is the",
         "program's optimum on the test rows themselves, which no method can see.",
         "",
-        "The size of the trees, the numbers of rows and the validation rows for the offsets were",
-        "set after a first run of seed 0 had been seen, so seed 0 is not an untouched split.",
+        "The numbers of rows and the validation rows for the offsets were set after a first run",
+        "of seed 0 had been seen, so seed 0 is not an untouched split. The size of the trees was",
+        "set on validation rows of seeds 10 and 11. Trees of 15 leaves and 60 rounds are too sure",
+        "of their own decisions: they promise an accuracy of 0.518, and 0.454 is reached. By such",
+        "probabilities any other model looks worse than it is, and FTM with offsets lost 0.005.",
+        "With 7 leaves and 30 rounds they promise 0.465, and 0.455 is reached.",
         "",
     ]
     for groups, targets in TARGETS.items():
         own = [record for record in records if record["groups"] == groups]
         if not own:
             continue
-        ratios = [row["seconds"] / record["plain_seconds"]
-                  for record in own for row in record["rows"] if "seconds" in row]  # fmt: skip
+        ratios = {
+            method: np.mean([row["seconds"] / record["plain_seconds"] for record in own
+                             for row in record["rows"] if row["method"] == method])
+            for method in ("FTM", "smoothing")
+        }  # fmt: skip
         lines += [
             f"## Groups by {groups}, {len(own)} {'seed' if len(own) == 1 else 'seeds'}",
             "",
-            f"The whole path of FTM, {len(WEIGHTS)} weights, takes {np.mean(ratios):.1f} "
-            "times the CPU time of plain trees.",
+            f"The whole path of FTM, {len(WEIGHTS)} weights, takes {ratios['FTM']:.1f} times the",
+            f"CPU time of plain trees, and that of smoothing, {len(SMOOTHING)} weights, "
+            f"{ratios['smoothing']:.1f} times.",
             "",
         ]
         for criterion, bound in targets:

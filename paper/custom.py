@@ -39,18 +39,10 @@ def own_method(
 ) -> Method:
     """Return a method that trains a scikit-learn-like classifier.
 
-    Parameters
-    ----------
-    name, estimator : str
-        Name of the method, and import path of the class, as ``"package.module:Class"``.
-    weight_parameter : str, optional
-        The parameter that trades accuracy for fairness. Without it the method has one model.
-    weights : sequence of float
-        Values of that parameter, from the most accurate to the fairest.
-    settings : mapping, optional
-        The other parameters of the class.
-    folders : sequence of str
-        Folders that may hold the module. A change of a module there makes another method.
+    ``estimator`` is the import path of the class, as ``"package.module:Class"``. ``weights`` are
+    values of ``weight_parameter``, which trades accuracy for fairness, from the most accurate to
+    the fairest; without it the method has one model. ``folders`` may hold the module, and a change
+    of a module there makes another method.
 
     Examples
     --------
@@ -230,22 +222,13 @@ SMALLEST_PART = 20
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """A table in a file, with the roles of its columns.
+    """A table in a file, with the roles of its columns."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the table in the study.
-    file : Path
-        A .csv or .parquet file.
-    roles : mapping
-        Everything about the table that a run's result depends on, as specs hold it: the SHA-256 of
-        the file, the columns with labels and groups, those that are left out, the positive label,
-        both groups with the favoured one last, and the size of a mini-batch.
-    """
-
-    name: str
-    file: Path
+    name: str  #: Name of the table in the study.
+    file: Path  #: A .csv or .parquet file.
+    #: Everything about the table that a run's result depends on, as specs hold it: the SHA-256 of
+    #: the file, the columns with labels and groups, those that are left out, the positive label,
+    #: both groups with the favoured one last, and the size of a mini-batch.
     roles: Mapping[str, Any]
 
     @classmethod

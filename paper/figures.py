@@ -23,12 +23,6 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     """Draw both models, with a row of people for each group and lines between matched people.
 
     At least `n_shown` people of each group are drawn, evenly spaced; all if there are fewer.
-
-    Examples
-    --------
-    >>> from paper.illustrations import appendix_b
-    >>> type(appendix_b_chart(appendix_b(20))).__name__
-    'VConcatChart'
     """
     half = len(facts.x) // 2
     step = -(-half // n_shown)
@@ -81,14 +75,7 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
 
 
 def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
-    """Draw both groups, and where some people of group 0 would be if they were in group 1.
-
-    Examples
-    --------
-    >>> from paper.illustrations import counterfactuals
-    >>> type(counterfactual_chart(counterfactuals(20))).__name__
-    'LayerChart'
-    """
+    """Draw both groups, and where some people of group 0 would be if they were in group 1."""
     points = pd.DataFrame(np.concatenate([facts.people, facts.others]), columns=["x1", "x2"])
     points["group"] = np.repeat(_GROUPS, [len(facts.people), len(facts.others)])
     kinds = {

@@ -56,32 +56,19 @@ CEILING = "ceiling"
 
 @dataclass(frozen=True)
 class Case:
-    """A question that the study answers.
+    """A question that the study answers."""
 
-    Attributes
-    ----------
-    name, title : str
-        The name in files, and the name on the page.
-    load : callable
-        Returns the dataset.
-    criterion : str
-        Fairness criterion of the learners and of the gap, such as "demographic_parity".
-    levels : tuple of float
-        The gaps at which accuracies are compared.
-    largest : int or None
-        How many of the largest groups are kept apart; None keeps all that have enough test rows.
-        The others are pooled as "other".
-    match_rows : int or None
-        How many rows are matched; None matches all.
-    """
-
+    #: The name in files, and the name on the page.
     name: str
     title: str
-    load: Callable[[], Dataset]
+    load: Callable[[], Dataset]  #: Returns the dataset.
+    #: Fairness criterion of the learners and of the gap, such as "demographic_parity".
     criterion: str
-    levels: tuple[float, ...]
+    levels: tuple[float, ...]  #: The gaps at which accuracies are compared.
+    #: How many of the largest groups are kept apart; None keeps all that have enough test rows. The
+    #: others are pooled as "other".
     largest: int | None = None
-    match_rows: int | None = None
+    match_rows: int | None = None  #: How many rows are matched; None matches all.
 
     def groups(self, dataset: Dataset) -> Groups:
         """Return the groups of the table, with small ones pooled."""

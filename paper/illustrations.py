@@ -17,13 +17,6 @@ from fairmatch.people.checks import FloatArray
 class GaussianMap:
     r"""The optimal transport map between two normal distributions.
 
-    Attributes
-    ----------
-    matrix : array of shape (d, d)
-        The linear part W.
-    offset : array of shape (d,)
-        The constant part b.
-
     Notes
     -----
     Lemma A.3 of the paper: :math:`T(x) = W x + b` with
@@ -38,8 +31,8 @@ class GaussianMap:
     [[5.0]]
     """
 
-    matrix: FloatArray
-    offset: FloatArray
+    matrix: FloatArray  #: The linear part W.
+    offset: FloatArray  #: The constant part b.
 
     @classmethod
     def between(
@@ -103,12 +96,6 @@ class AppendixB:
 def appendix_b(n_points: int = 200) -> AppendixB:
     r"""Compute the two models of the paper's Appendix B on a grid.
 
-    Parameters
-    ----------
-    n_points : int, default=200
-        Number of people in each group, which must be even. They lie at the midpoints of equal
-        parts of [0, 1].
-
     Notes
     -----
     :math:`\hat f = (\mathrm{sign}(2x - 1)(1 - 2s) + 1)/2` accepts the upper half of group 0 and
@@ -152,28 +139,19 @@ def appendix_b(n_points: int = 200) -> AppendixB:
 
 @dataclass(frozen=True, eq=False)
 class Counterfactuals:
-    """People of a linear causal model, and where they would be in the other group.
+    """People of a linear causal model, and where they would be in the other group."""
 
-    Attributes
-    ----------
-    people, others : array of shape (n, 2)
-        Samples of group 0 and of group 1.
-    counterfactual, transported, matched : array of shape (n, 2)
-        Group 0 as it would be in group 1 with the same noise; moved by the optimal map between the
-        two normal distributions; moved to the mean of the matches in the coupling of the samples.
-    gaussian : GaussianMap
-        The optimal map.
-    map_error, coupling_error : float
-        Largest distance between counterfactuals and transported people, and root of the mean
-        squared distance between counterfactuals and matched people.
-    """
-
+    #: Samples of group 0 and of group 1.
     people: FloatArray
     others: FloatArray
+    #: Group 0 as it would be in group 1 with the same noise; moved by the optimal map between the
+    #: two normal distributions; moved to the mean of the matches in the coupling of the samples.
     counterfactual: FloatArray
     transported: FloatArray
     matched: FloatArray
-    gaussian: GaussianMap
+    gaussian: GaussianMap  #: The optimal map.
+    #: Largest distance between counterfactuals and transported people, and root of the mean squared
+    #: distance between counterfactuals and matched people.
     map_error: float
     coupling_error: float
 
@@ -189,20 +167,8 @@ def counterfactuals(
 ) -> Counterfactuals:
     r"""Compare counterfactuals with optimal transport in a linear causal model.
 
-    Parameters
-    ----------
-    n_people : int, default=300
-        Number of people in each group.
-    effects : array of shape (2, 2)
-        A, the effects of the features on each other.
-    intercepts : array of shape (2, 2)
-        μ of group 0, then of group 1.
-    noise : array of shape (2, 2)
-        Diagonal of D for group 0, then for group 1. The proposition needs both to be equal.
-    scales : tuple of two floats
-        σ of group 0, then of group 1.
-    random_state : int, default=0
-        Seed of the sample.
+    ``effects`` are A, ``intercepts`` the means, ``noise`` the diagonals of D and ``scales`` the
+    standard deviations, each of group 0 and then of group 1. The proposition needs equal diagonals.
 
     Notes
     -----

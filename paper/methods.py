@@ -31,21 +31,13 @@ NAMED_SUBSETS: dict[str, tuple[str, str, str, str | None]] = {
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Attributes
-    ----------
-    X : DataFrame
-        The features as they are in the table.
-    y, group : array of shape (n_rows,)
-        Labels, 0 or 1, and groups.
-    encoded : array of shape (n_rows, n_features) or None
-        The features as numbers in [0, 1], one column per category; None where no method needs it.
-    """
-
-    X: pd.DataFrame
+    X: pd.DataFrame  #: The features as they are in the table.
+    #: Labels, 0 or 1, and groups.
     y: NDArray[np.int64]
     group: NDArray[Any]
+    #: The features as numbers in [0, 1], one column per category; None where no method needs it.
     encoded: Any = None
 
     def __len__(self) -> int:
@@ -59,27 +51,15 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table that is split into rows to train on and rows to measure on.
+    """A table that is split into rows to train on and rows to measure on."""
 
-    Attributes
-    ----------
-    dataset : Dataset
-        The table.
-    train, test : Rows
-        Rows to train on, and rows to report on.
-    tune : Rows or None
-        Rows to choose a model on, where the study has such rows.
-    criterion : str
-        The fairness criterion of learners that know several.
-    match_rows : int or None
-        How many rows are matched by methods that learn on rows to tune on; None matches all.
-    """
-
-    dataset: Dataset
+    dataset: Dataset  #: The table.
+    #: Rows to train on, and rows to report on.
     train: Rows
     test: Rows
-    tune: Rows | None = None
-    criterion: str = "demographic_parity"
+    tune: Rows | None = None  #: Rows to choose a model on, where the study has such rows.
+    criterion: str = "demographic_parity"  #: The fairness criterion of learners that know several.
+    #: How many rows are matched by methods that learn on rows to tune on; None matches all.
     match_rows: int | None = None
 
     @classmethod
@@ -138,21 +118,11 @@ Model: TypeAlias = Callable[[Rows, Any], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Models along a method's curve.
+    """Models along a method's curve."""
 
-    Attributes
-    ----------
-    weights : sequence of float
-        The fairness weight of each model.
-    models : list
-        One model per weight.
-    coupling : Coupling or None
-        The matching of all training rows, if the method has one.
-    """
-
-    weights: Sequence[float]
-    models: list[Model]
-    coupling: Coupling | None = None
+    weights: Sequence[float]  #: The fairness weight of each model.
+    models: list[Model]  #: One model per weight.
+    coupling: Coupling | None = None  #: The matching of all training rows, if the method has one.
 
 
 Fit: TypeAlias = Callable[[Problem, Mapping[str, Any], int], Curve]
@@ -160,31 +130,18 @@ Fit: TypeAlias = Callable[[Problem, Mapping[str, Any], int], Curve]
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A way to train models along a curve.
+    """A way to train models along a curve."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the method in specs.
-    weights : tuple of float
-        Fairness weights of the method, unless a spec has others.
-    fit : callable
-        Takes a problem, the settings of the spec and the seed; returns the curve.
-    schedule : str
-        Which of a profile's lengths of training applies: "network", "trees" or "own". Methods of
-        the study of groups are "tuned".
-    reference : str or None
-        The unconstrained method that rank agreement and flips compare it with. None for an
-        unconstrained method.
-    settings : mapping
-        Settings of the specs beyond weights and schedule.
-    """
-
-    name: str
-    weights: tuple[float, ...]
-    fit: Fit
+    name: str  #: Name of the method in specs.
+    weights: tuple[float, ...]  #: Fairness weights of the method, unless a spec has others.
+    fit: Fit  #: Takes a problem, the settings of the spec and the seed; returns the curve.
+    #: Which of a profile's lengths of training applies: "network", "trees" or "own". Methods of the
+    #: study of groups are "tuned".
     schedule: str = "network"
+    #: The unconstrained method that rank agreement and flips compare it with. None for an
+    #: unconstrained method.
     reference: str | None = "unfair"
+    #: Settings of the specs beyond weights and schedule.
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -56,37 +56,21 @@ TRADEOFF_LEVELS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """One column of a table: a quantity on one table at one level.
+    """One column of a table: a quantity on one table at one level."""
 
-    Attributes
-    ----------
-    experiment, dataset : str
-        Names of the experiment and of the table.
-    gap : str
-        The gap that is held fixed.
-    level : float
-        The value of that gap.
-    quantity, label : str
-        The quantity that is asked for: its name in the records, and its name for people.
-    better : int
-        1 if more is better, -1 if less is, 0 if neither.
-    lines : tuple of str
-        Keys of the lines that are compared.
-    paper : mapping
-        Name of a line in the paper to the number that the paper reports.
-    settings : mapping
-        Settings of the runs beyond those of the lines.
-    """
-
+    #: Names of the experiment and of the table.
     experiment: str
     dataset: str
-    gap: str
-    level: float
+    gap: str  #: The gap that is held fixed.
+    level: float  #: The value of that gap.
+    #: The quantity that is asked for: its name in the records, and its name for people.
     quantity: str
     label: str
-    better: int
-    lines: tuple[str, ...] = _COMPARED
+    better: int  #: 1 if more is better, -1 if less is, 0 if neither.
+    lines: tuple[str, ...] = _COMPARED  #: Keys of the lines that are compared.
+    #: Name of a line in the paper to the number that the paper reports.
     paper: Mapping[str, float] = field(default_factory=dict)
+    #: Settings of the runs beyond those of the lines.
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property

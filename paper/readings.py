@@ -19,16 +19,6 @@ FEWEST_ACCEPTED, MOST_ACCEPTED = 0.01, 0.99
 class Reading:
     """A quantity at a level, over the seeds.
 
-    Attributes
-    ----------
-    by_seed : mapping
-        Seed to the value, for each seed whose curve has one.
-    reached : tuple of float
-        The gap at which each value is read.
-    n_seeds : int
-        Number of recorded seeds. It exceeds the number of values where a curve never comes to the
-        level.
-
     Examples
     --------
     >>> reading = Reading({0: 0.8, 3: 0.9}, (0.05, 0.07), 5)
@@ -36,8 +26,10 @@ class Reading:
     (0.85, 0.05, 2, False)
     """
 
-    by_seed: Mapping[int, float]
-    reached: tuple[float, ...]
+    by_seed: Mapping[int, float]  #: Seed to the value, for each seed whose curve has one.
+    reached: tuple[float, ...]  #: The gap at which each value is read.
+    #: Number of recorded seeds. It exceeds the number of values where a curve never comes to the
+    #: level.
     n_seeds: int
 
     @classmethod
@@ -215,7 +207,7 @@ def interpolated(
         if first is not None:
             begin = _OF_ITSELF.get(quantity, quantity_of(first, quantity)[0])
             gaps, found = [first.curve[gap][0], *gaps], [begin, *found]
-        values[seed] = _crossing(gaps, found, level)
+        values[seed] = crossing(gaps, found, level)
     return Reading.of(values, dict.fromkeys(values, level))
 
 
@@ -228,7 +220,8 @@ _OF_ITSELF = {
 }
 
 
-def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float | None:
+def crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float | None:
+    """Return a quantity where a curve comes to a level, as `interpolated` says."""
     known = [index for index, gap in enumerate(gaps) if gap is not None]
     if not known:
         return None

@@ -18,26 +18,13 @@ STALE_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The result of a finished run.
+    """The result of a finished run."""
 
-    Attributes
-    ----------
-    spec : RunSpec
-        The spec of the run.
-    curve : dict
-        Name of a quantity to its values, one for each fairness weight.
-    seconds : float
-        CPU time of the run.
-    versions : dict
-        Versions of fairmatch and of the packages that it uses.
-    reference_scores : str or None
-        Packed scores of the test rows, if other runs are compared with this one.
-    """
-
-    spec: RunSpec
-    curve: dict[str, list[Any]]
-    seconds: float
-    versions: dict[str, str]
+    spec: RunSpec  #: The spec of the run.
+    curve: dict[str, list[Any]]  #: Name of a quantity to its values, one for each fairness weight.
+    seconds: float  #: CPU time of the run.
+    versions: dict[str, str]  #: Versions of fairmatch and of the packages that it uses.
+    #: Packed scores of the test rows, if other runs are compared with this one.
     reference_scores: str | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -59,11 +46,6 @@ class RecordStore:
     A record's file is named by the spec's digest and put in place by one rename. So a run that is
     killed leaves nothing that looks like a record, and a run has at most one record. A file can
     still be damaged by other means, such as an interrupted copy; `missing` raises and names it.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder. It is made when the first record is written.
     """
 
     def __init__(self, folder: str | Path) -> None:

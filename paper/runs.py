@@ -219,34 +219,19 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A run, and how it is done. Every study consists of tasks.
+    """A run, and how it is done. Every study consists of tasks."""
 
-    Attributes
-    ----------
-    spec : RunSpec
-        The spec of the run.
-    method : Method
-        The method that trains the curve.
-    draw : callable
-        Takes the spec and returns the problem.
-    measure : callable
-        Takes the problem, the curve, the spec and the scores of the reference; yields the
-        measurements of each model.
-    reference : RunSpec or None
-        The unconstrained run of the same split that it is compared with.
-    keeps_scores : bool
-        Whether others are compared with this run, so that the scores are recorded.
-    times_training : bool
-        Whether the recorded CPU time is that of the training alone.
-    """
-
-    spec: RunSpec
-    method: Method
-    draw: Callable[[RunSpec], Problem]
+    spec: RunSpec  #: The spec of the run.
+    method: Method  #: The method that trains the curve.
+    draw: Callable[[RunSpec], Problem]  #: Takes the spec and returns the problem.
+    #: Takes the problem, the curve, the spec and the scores of the reference; yields the
+    #: measurements of each model.
     measure: Callable[[Problem, Curve, RunSpec, FloatArray | None], Iterable[Facts]]
+    #: The unconstrained run of the same split that it is compared with.
     reference: RunSpec | None = None
+    #: Whether others are compared with this run, so that the scores are recorded.
     keeps_scores: bool = False
-    times_training: bool = False
+    times_training: bool = False  #: Whether the recorded CPU time is that of the training alone.
 
 
 def study_tasks(study: Study, specs: Iterable[RunSpec] | None = None) -> list[Task]:
@@ -324,33 +309,11 @@ def run_all(
 ) -> list[Failure]:
     """Do all runs that have no record yet, and return those that failed.
 
-    Each run is recorded as soon as it is done. A run that fails, or that kills its process, does
-    not stop the others. With one job, however, runs share the caller's process, and a run that
-    kills it ends them all.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The runs, in the order in which they are done. Those that others are compared with go
-        first.
-    store : RecordStore
-        The folder of the records.
-    jobs : int, optional
-        Number of runs at a time. None leaves it to ``joblib.parallel_config``, whose backend may
-        use several machines.
-    on_done : callable, optional
-        Called with each record or failure.
-
-    Returns
-    -------
-    list of Failure
-        The runs that ended in an error.
-
-    Raises
-    ------
-    InputError
-        If the run that another is compared with is neither recorded nor among the tasks, or if a
-        file in the store is not a record.
+    Each run is recorded as soon as it is done, in the order of the tasks; those that others are
+    compared with go first, and it is an error if one of these is neither recorded nor among the
+    tasks. A run that fails, or that kills its process, does not stop the others. With one job,
+    however, runs share the caller's process, and a run that kills it ends them all. ``jobs=None``
+    leaves their number to ``joblib.parallel_config``, whose backend may use several machines.
     """
     store.clean()
     missing = {spec.digest for spec in store.missing(task.spec for task in tasks)}

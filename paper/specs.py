@@ -19,33 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is run.
+    """How much is run."""
 
-    Attributes
-    ----------
-    name : str
-        "full" or "quick".
-    datasets : tuple of str
-        Names of the tables.
-    n_seeds : int
-        Number of random splits of each table.
-    lengths : mapping
-        Length of the training, for every kind of schedule.
-    thinning : int
-        The study trains every `thinning`-th of a method's fairness weights.
-    label_weights : tuple of float
-        The values of the label weight α that are compared.
-    label_weight_grid : tuple of float
-        The fairness weights at which label weights are compared. They enclose the levels of
-        interest.
-    """
-
-    name: str
-    datasets: tuple[str, ...]
-    n_seeds: int
+    name: str  #: "full" or "quick".
+    datasets: tuple[str, ...]  #: Names of the tables.
+    n_seeds: int  #: Number of random splits of each table.
+    #: Length of the training, for every kind of schedule.
     lengths: Mapping[str, Mapping[str, float]]
-    thinning: int
-    label_weights: tuple[float, ...]
+    thinning: int  #: The study trains every `thinning`-th of a method's fairness weights.
+    label_weights: tuple[float, ...]  #: The values of the label weight α that are compared.
+    #: The fairness weights at which label weights are compared. They enclose the levels of
+    #: interest.
     label_weight_grid: tuple[float, ...]
 
 
@@ -94,24 +78,15 @@ ONE_LEVEL = 2
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a table or figure: a method with its settings.
+    """A line of a table or figure: a method with its settings."""
 
-    Attributes
-    ----------
-    key, label : str
-        The name that programs use, and the name that people read.
-    method : str
-        Name of the method.
-    settings : mapping
-        Settings that differ from the method's own.
-    paper : str or None
-        Name of the line in the paper's tables; None if the paper does not have it.
-    """
-
+    #: The name that programs use, and the name that people read.
     key: str
     label: str
-    method: str
+    method: str  #: Name of the method.
+    #: Settings that differ from the method's own.
     settings: Mapping[str, Any] = field(default_factory=dict)
+    #: Name of the line in the paper's tables; None if the paper does not have it.
     paper: str | None = None
 
 
@@ -165,15 +140,6 @@ class RunSpec:
     Two specs with the same content have the same `digest`. It identifies the run, which is never
     computed twice.
 
-    Attributes
-    ----------
-    dataset, method : str
-        Names of the table and of the method in the study.
-    seed : int
-        Seed of the split, and of everything random in the training.
-    settings : mapping
-        All other settings that the result depends on, as plain JSON values.
-
     Examples
     --------
     >>> spec = RunSpec("german", "reg", 0, {"weights": [1.0, 2.0], "epochs": 5})
@@ -183,9 +149,11 @@ class RunSpec:
     'german-reg-seed0-04b789c1b7'
     """
 
+    #: Names of the table and of the method in the study.
     dataset: str
     method: str
-    seed: int
+    seed: int  #: Seed of the split, and of everything random in the training.
+    #: All other settings that the result depends on, as plain JSON values.
     settings: Mapping[str, Any]
 
     @property
@@ -246,38 +214,24 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A profile, with the tables and methods that a researcher has added.
+    """A profile, with the tables and methods that a researcher has added."""
 
-    Attributes
-    ----------
-    profile : Profile
-        How much is run.
-    datasets : tuple of str
-        Names of the tables in the study.
-    n_seeds : int
-        Number of random splits of each table.
-    series : mapping
-        Key of a line to the line.
-    methods : mapping
-        Name of a method to the method.
-    loaders : mapping
-        Name of a table to the function that loads it.
-    identities : mapping
-        Name of a researcher's own table to the settings that identify its content.
-    """
-
-    profile: Profile
-    datasets: tuple[str, ...]
-    n_seeds: int
+    profile: Profile  #: How much is run.
+    datasets: tuple[str, ...]  #: Names of the tables in the study.
+    n_seeds: int  #: Number of random splits of each table.
+    #: Key of a line to the line.
     series: Mapping[str, Series] = field(default_factory=lambda: SERIES)
+    #: Name of a method to the method.
     methods: Mapping[str, Method] = field(
         default_factory=lambda: {
             name: method for name, method in METHODS.items() if method.schedule != "tuned"
         }
     )
+    #: Name of a table to the function that loads it.
     loaders: Mapping[str, Loader] = field(
         default_factory=lambda: {name: partial(load_dataset, name) for name in PAPER_DATASETS}
     )
+    #: Name of a researcher's own table to the settings that identify its content.
     identities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod

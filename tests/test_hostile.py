@@ -202,7 +202,7 @@ VALUES = [
     Case("a positive label that is none",
          "'maybe' is not among the values of column 'hired'", typed="--positive maybe",
          call=lambda f: read_labelled("people.csv", "hired", ["sex"], "maybe")),
-    Case("labels in words and a criterion about them", "Name the positive one with --positive",
+    Case("labels in words and a criterion about them", "Name it with --positive",
          lambda f: f.assign(hired=f.hired.map({0: "no", 1: "yes"})),
          "--criterion equal_opportunity"),
     Case("a group of one class, of which errors are compared",

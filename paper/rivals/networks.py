@@ -74,21 +74,6 @@ class AdversaryNetwork(nn.Module):
     A model can fool an adversary that learns too slowly, so an adversary may learn faster. Adam's
     steps have the same size for every gradient, so the weights in use are ``speed`` times the
     parameters that Adam moves.
-
-    Parameters
-    ----------
-    n_networks : int
-        Number of adversaries.
-    n_inputs : int
-        Number of inputs of each adversary.
-    hidden_sizes : sequence of int
-        Widths of the hidden layers.
-    n_outputs : int, default=1
-        Number of logits of each guess: 1 for two groups, else one per group.
-    speed : float, default=1
-        How many times faster than its model an adversary learns.
-    generator : torch.Generator, optional
-        Draws the initial weights, which are the same for every adversary.
     """
 
     def __init__(
@@ -108,19 +93,9 @@ class AdversaryNetwork(nn.Module):
                 values.div_(speed)
 
     def guess(self, given: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the guesses and their slopes.
+        """Return the logits of the guesses, of shape (L, n_rows, n_outputs), and their slopes.
 
-        Parameters
-        ----------
-        given : tensor of shape (L, n_rows, n_inputs)
-            What the adversaries see of each row.
-
-        Returns
-        -------
-        guesses : tensor of shape (L, n_rows, n_outputs)
-            Logits of the groups.
-        slopes : tensor of shape (L, n_rows, n_outputs, n_inputs)
-            Derivatives of the guesses by the inputs.
+        The slopes are the derivatives by the inputs, of shape (L, n_rows, n_outputs, n_inputs).
         """
         found = []
         for layers, values in zip(self.stack.networks(), given.unbind(), strict=True):
@@ -163,17 +138,7 @@ class _ReverseGradient(torch.autograd.Function):
 
 
 class MeanGapPenalty(Penalty):
-    """The weighted sum of squared contrasts of the groups' mean scores in a batch.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        The paper's lambda, one per network.
-    formula : MeanPenalty
-        The contrasts and their weights.
-    link : callable
-        Turns margins into scores.
-    """
+    """The weighted sum of squared contrasts of the groups' mean scores in a batch."""
 
     def __init__(
         self,
@@ -216,17 +181,6 @@ class AdversaryPenalty(Penalty):
     Without a further term the two run in circles. With weights above about 5 the model ends with
     nearly constant scores, and their tiny differences give the group away. So the adversary also
     pays half the mean square of the slope of its guess.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        The paper's lambda, one per network.
-    formula : Adversary
-        The groups, and the classes within which they are compared.
-    hidden_size : int
-        Width of the adversary's two hidden layers.
-    generator : torch.Generator, optional
-        Draws the initial weights, which are the same for every network's adversary.
     """
 
     def __init__(
@@ -283,16 +237,6 @@ class UnconstrainedClassifier(NetworkEstimator, FairClassifier):
     """A network trained for accuracy alone: the paper's "Unfair" baseline.
 
     The parameters are those of `fairmatch.FTMClassifier` that do not concern a penalty.
-
-    Examples
-    --------
-    >>> from fairmatch import NeuralNetwork
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = UnconstrainedClassifier(NeuralNetwork(epochs=5), random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
-    >>> model.predict(german.X[:2], sensitive_features=german.sensitive_features[:2]).shape
-    (2,)
     """
 
     _weight_name: ClassVar[str | None] = None
@@ -318,8 +262,8 @@ class UnconstrainedClassifier(NetworkEstimator, FairClassifier):
 class PenalizedClassifier(NetworkEstimator, FairClassifier):
     """A network with a penalty that compares whole groups.
 
-    The parameters are those of `fairmatch.FTMClassifier`, without those of the matching. A subclass
-    names the weights of its curve and the penalty.
+    The parameters are those of `fairmatch.FTMClassifier`, without those of the matching and of the
+    choice by ``max_gap``. A subclass names the weights of its curve and the penalty.
     """
 
     _formula: ClassVar[type[GroupPenalty]]
@@ -331,10 +275,6 @@ class PenalizedClassifier(NetworkEstimator, FairClassifier):
         fairness_weight: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
         encoder: Any = "table",
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -345,10 +285,6 @@ class PenalizedClassifier(NetworkEstimator, FairClassifier):
         self.fairness_weight = fairness_weight
         self.criterion = criterion
         self.reference = reference
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
         self.encoder = encoder
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
@@ -369,15 +305,6 @@ class GapRegularizedClassifier(PenalizedClassifier):
     et al., 2018; Chuang and Mroueh, 2021, call it GapReg). With more than two groups, or a
     criterion that compares people of the same label, the squared gap is the weighted mean over the
     parts.
-
-    Examples
-    --------
-    >>> from fairmatch import NeuralNetwork
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = GapRegularizedClassifier(
-    ...     NeuralNetwork(epochs=5), fairness_weight=10.0, random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
     _formula: ClassVar[type[GroupPenalty]] = SquaredMeanGap
@@ -397,15 +324,6 @@ class ReductionClassifier(PenalizedClassifier):
     :math:`\pi_0` and :math:`\pi_1` it equals
     :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`. So with two groups this class is
     `GapRegularizedClassifier` with another weight.
-
-    Examples
-    --------
-    >>> from fairmatch import NeuralNetwork
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = ReductionClassifier(
-    ...     NeuralNetwork(epochs=5), fairness_weight=10.0, random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
     _formula: ClassVar[type[GroupPenalty]] = ConstraintViolation
@@ -420,14 +338,6 @@ class AdversarialClassifier(PenalizedClassifier):
     The method follows Zhang, Lemoine and Mitchell (2018) in the paper's version: the network
     minimises :math:`E\, l(Y, f) - \lambda\, E\, l(S, h(f))`, its loss minus the weighted loss of
     the adversary h. With more than two groups the adversary guesses among all of them.
-
-    Examples
-    --------
-    >>> from fairmatch import NeuralNetwork
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = AdversarialClassifier(NeuralNetwork(epochs=5), random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
     _formula: ClassVar[type[GroupPenalty]] = Adversary

@@ -15,34 +15,18 @@ if TYPE_CHECKING:
 
 
 class GroupPenalty:
-    """A penalty that compares whole groups and matches nobody.
-
-    Parameters
-    ----------
-    parts : sequence of Comparison
-        The pairs of groups that are compared, within each class that the criterion names.
-    people : People
-        The people, with their weights.
-
-    Attributes
-    ----------
-    strata : list of tuple
-        Label and group of every set of rows whose scores are taken together.
-    first, second : list of int
-        For each part, the positions of its two groups among the strata; the group with the smaller
-        code comes first.
-    weights : array of shape (n_parts,)
-        Weight of each part.
-    """
+    """A penalty that compares whole groups and matches nobody."""
 
     def __init__(self, parts: Sequence[Comparison], people: People) -> None:
         found: dict[tuple[Any, int], Any] = {}
         for part in parts:
             found[part.label, part.source] = part.source_rows
             found[part.label, part.target] = part.target_rows
+        # Label and group of every set of rows whose scores are taken together.
         self.strata = sorted(found, key=lambda s: (not s[0], s[1]))
         self.parts, self.n_rows = list(parts), len(people)
         ends = [sorted((p.source, p.target)) for p in parts]
+        # The two groups of every part among the strata, the one with the smaller code first.
         self.first, self.second = (
             [self.strata.index((p.label, end[k])) for p, end in zip(parts, ends, strict=True)]
             for k in (0, 1)

@@ -34,21 +34,11 @@ _MOMENTS = {
 
 @dataclass(frozen=True, eq=False)
 class MixtureScorer:
-    """A weighted mean of the decisions of several classifiers.
+    """A weighted mean of the decisions of several classifiers."""
 
-    Attributes
-    ----------
-    predictors : list
-        The classifiers.
-    weights : array of shape (n_predictors,)
-        Their weights, which sum to 1.
-    n_iter : int
-        Number of rounds.
-    """
-
-    predictors: list[Any]
-    weights: FloatArray
-    n_iter: int
+    predictors: list[Any]  #: The classifiers.
+    weights: FloatArray  #: Their weights, which sum to 1.
+    n_iter: int  #: Number of rounds.
 
     def scores(self, inputs: Any) -> FloatArray:
         """Return the total weight of the classifiers that accept each row."""
@@ -86,17 +76,13 @@ class ExponentiatedGradientClassifier(FairClassifier):
         rows that the criterion compares it with.
     max_iter : int, default=50
         Greatest number of rounds.
-    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose acceptance rates are bounded. By default these are everybody's. With
-        "equal_opportunity" they are those of people with a positive label, and with
-        "equalized_odds" those of people with the same label, for each class.
     encoder : "table", "columns", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
         X as it is, and any transformer of your own will do. With "columns" the estimator sees
         categories as pandas categories and missing values as NaN. It must take both, as LightGBM's
         ``LGBMClassifier`` does.
-    random_state : int, optional
-        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
+    criterion, random_state
+        As for `fairmatch.FTMClassifier`.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import (
     Columns,
     Reader,
-    as_list,
     check_lengths,
     encoded,
     group_columns,
@@ -43,8 +42,6 @@ from fairmatch.people.checks import (
     FloatArray,
     check_count,
     check_number,
-    read_column,
-    read_features,
 )
 from fairmatch.people.groups import CRITERIA
 from fairmatch.people.outcome import PROBABILITY, Outcome
@@ -56,26 +53,16 @@ from paper.rivals.networks import AdversaryNetwork, reverse_gradient
 Read = tuple[FloatArray, NDArray[Any] | None]
 
 
-class Representer(Protocol):
-    """A learned representation of rows."""
-
-    n_outputs: int
-
-    def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
-        """Return the representation of encoded rows; codes are None if groups are not used."""
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the learned attributes that the transformer shows."""
-
-
-class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
+class FairTransformer(  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator
+):
     """A representation of rows of two groups.
 
-    A subclass names the parameter that is its weight, and its `_learn` returns representers.
+    A subclass names the parameter that is its weight. Its `_learn` returns objects that `represent`
+    encoded rows, given the codes of their groups, or None if groups are not used.
     """
 
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
-    __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
     _outcome: ClassVar[Outcome] = PROBABILITY
 
     representer_: Any
@@ -154,17 +141,8 @@ class Critic(nn.Module):
     An encoder can fool a critic that learns too slowly: it hides the group where the critic does
     not look at that moment, and a new critic finds it. So critics learn faster than encoders.
     Adam's steps have the same size for every gradient, so the weights in use are ``speed`` times
-    the parameters that Adam moves.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        Factors on the critics' success, one per encoder.
-    slope_weight : float
-        Price of half the mean square of the slope of a critic's guess. Without it the game runs in
-        circles.
-    speed : float
-        How many times faster than its encoder a critic learns.
+    the parameters that Adam moves. ``slope_weight`` is the price of half the mean square of the
+    slope of a critic's guess. Without it the game runs in circles.
     """
 
     fairness_weights: Tensor
@@ -177,12 +155,7 @@ class Critic(nn.Module):
     def forward(self, latents: Tensor, n_source: int) -> Tensor:
         """Return what each encoder pays, of shape (L,); the gradient also trains the critics.
 
-        Parameters
-        ----------
-        latents : tensor of shape (L, n_rows, n_latents)
-            The first ``n_source`` rows are of the first group, and the rest of the second.
-        n_source : int
-            Number of rows of the first group.
+        The first ``n_source`` rows of the latents are of the first group.
         """
         raise NotImplementedError
 
@@ -198,21 +171,6 @@ class AdversaryCritic(Critic):
     This bounds the demographic parity gap of every classifier on z that is no stronger than the
     adversary. One backward pass trains both sides, because the gradient is reversed between the
     adversary and the encoder.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        Factors on the adversaries' success, one per encoder.
-    n_latents : int
-        Number of latents.
-    hidden_sizes : sequence of int
-        Widths of the adversary's hidden layers.
-    slope_weight : float
-        Price of half the mean square of the slope of the guess.
-    speed : float
-        How many times faster than its encoder a critic learns.
-    generator : torch.Generator, optional
-        Draws the initial weights, which are the same for every encoder's adversary.
     """
 
     def __init__(
@@ -249,21 +207,6 @@ class SigmoidCritic(Critic):
 
     The objective has many local maxima. So several discriminators climb at once from different
     starts, and the encoder pays for the best of them.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        Factors on the metric, one per encoder.
-    n_latents : int
-        Number of latents.
-    n_discriminators : int
-        Number of discriminators.
-    slope_weight : float
-        Price of half the squared norm of a discriminator's weights.
-    speed : float
-        How many times faster than its encoder a critic learns.
-    generator : torch.Generator, optional
-        Draws the starts, which are the same for every encoder.
     """
 
     def __init__(
@@ -306,25 +249,6 @@ class RepresentationObjective(nn.Module):
 
     The latents z are scaled to mean 0 and standard deviation 1 in the batch. With a free scale, an
     encoder could hide the group where the critic is too flat to find it.
-
-    Parameters
-    ----------
-    encoder, decoder, head : StackedMLP
-        L encoders f, decoders g and heads k.
-    critic : Critic
-        L critics with their fairness weights.
-    inputs : array of shape (n_rows, n_inputs)
-        What the encoders see.
-    features : array of shape (n_rows, n_features)
-        What the decoders rebuild.
-    labels : array of shape (n_rows,)
-        0 or 1.
-    mass : array of shape (n_rows,)
-        Weight of every row.
-    task_weight, reconstruction_weight : float
-        The a and b of the formula.
-    device : str
-        Device that torch computes on.
     """
 
     def __init__(
@@ -399,24 +323,17 @@ def moments(latents: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class CriticRepresenter:
-    """An encoder and its decoder.
+    """An encoder and its decoder."""
 
-    Attributes
-    ----------
-    network, decoder : StackedMLP
-        The encoder, which represents rows, and the decoder, which rebuilds them.
-    n_epochs : int
-        Number of epochs of their training.
-    """
-
+    #: The encoder, which represents rows, and the decoder, which rebuilds them.
     network: StackedMLP
     decoder: StackedMLP
-    n_epochs: int
+    n_epochs: int  #: Number of epochs of their training.
 
     @property
     def n_outputs(self) -> int:
         """How many numbers represent a row."""
-        return self.network.n_outputs
+        return self.network.sizes[-1]
 
     def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
         """Return the representation of encoded rows."""
@@ -461,7 +378,7 @@ def _standardize(encoder: StackedMLP, inputs: FloatArray, mass: FloatArray) -> N
         encoder.biases[-1].sub_(mean[:, 0]).div_(spread[:, 0])
 
 
-class CriticTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+class CriticTransformer(FairTransformer):
     """A representation that is learned against a critic, which a subclass names."""
 
     _critic: ClassVar[type[Critic]]
@@ -540,29 +457,6 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # ty
             CriticRepresenter(mapped.select(k), decoder.select(k), n_epochs) for k in range(size)
         ]
 
-    def inverse_transform(
-        self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None
-    ) -> FloatArray:
-        """Return encoded rows, rebuilt from their representation and their groups.
-
-        The groups are needed because the representation hides them.
-        """
-        check_is_fitted(self)
-        if sensitive_features is None:
-            raise InputError(
-                f"{type(self).__name__}.inverse_transform needs the group of every row, and got "
-                "none. Pass sensitive_features=."
-            )
-        codes = self.reader_.codes(read_column(sensitive_features, "sensitive_features"))
-        latents = read_features(X)
-        if latents.shape[1] != self._n_features_out:
-            raise InputError(
-                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}. "
-                "Pass what transform returned."
-            )
-        check_lengths(latents, codes)
-        return _apply(self.representer_.decoder, _beside(latents, codes))
-
 
 class LAFTRTransformer(CriticTransformer):
     r"""A representation that hides the group from an adversary (LAFTR; Madras et al., 2018).
@@ -585,13 +479,6 @@ class LAFTRTransformer(CriticTransformer):
         reverse. By default there is one layer as wide as the encoded features, at least 32 wide.
     encoder, sensitive_column, sensitive_at_prediction, random_state
         As for `fairmatch.FTMClassifier`.
-
-    Attributes
-    ----------
-    groups_ : tuple
-        Labels of the two groups.
-    network_, decoder_ : StackedMLP
-        The encoder, which represents rows, and the decoder, which rebuilds them.
 
     Notes
     -----
@@ -625,58 +512,14 @@ class SIPMTransformer(CriticTransformer):
     r"""A representation in which no sigmoid unit tells the groups apart (Kim et al., 2022).
 
     The method is sIPM-LFR: learning fair representations (LFR) with the sigmoid integral
-    probability metric (sIPM).
-
-    Parameters
-    ----------
-    fairness_weight : float, default=1.0
-        Weight of the integral probability metric.
-    n_components : int, optional
-        How many numbers represent a row; by default 3. With more numbers, the groups may differ in
-        ways that a network finds and a single sigmoid unit does not.
-    task_weight : float, default=1.0
-        Weight of the cross-entropy of a linear head that predicts the label.
-    reconstruction_weight : float, default=0.1
-        Weight of the share of the table's variance that a decoder cannot rebuild. In a small table
-        the encoder may learn the labels by heart, and a larger weight helps, such as 3 for German.
-    estimator : NeuralNetwork, optional
-        The encoder's hidden layers and how it is trained; the decoder has the same layers in
-        reverse. By default there is one layer as wide as the encoded features, at least 32 wide.
-    encoder, sensitive_column, sensitive_at_prediction, random_state
-        As for `fairmatch.FTMClassifier`.
-
-    Attributes
-    ----------
-    groups_ : tuple
-        Labels of the two groups.
-    network_, decoder_ : StackedMLP
-        The encoder, which represents rows, and the decoder, which rebuilds them.
+    probability metric (sIPM). Parameters are those of `LAFTRTransformer`, except that a row is
+    represented by 3 numbers by default. With more numbers, the groups may differ in ways that a
+    network finds and a single sigmoid unit does not.
 
     Notes
     -----
-    The encoder f, the head k and the decoder g minimise
-
-    .. math:: a\, E\, l(Y, k(Z)) + b\, \frac{E \|X - g(Z, S)\|^2}{E \|X - E X\|^2}
-              + \lambda\, d_\sigma, \qquad Z = f(X, S),
-
-    where a is ``task_weight``, b is ``reconstruction_weight`` and :math:`\lambda` is
-    ``fairness_weight``. The distance between the groups' representations is
-
-    .. math:: d_\sigma = \sup_{\theta, \mu} \bigl| E[\sigma(\theta^\top Z + \mu) \mid S = 0]
-              - E[\sigma(\theta^\top Z + \mu) \mid S = 1] \bigr|.
-
-    It is 0 only if the two distributions are the same. Several discriminators maximise it side by
-    side, and the best one counts.
-
-    Examples
-    --------
-    >>> from fairmatch import NeuralNetwork
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> SIPMTransformer(
-    ...     n_components=3, estimator=NeuralNetwork(epochs=2), random_state=0).fit_transform(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features).shape
-    (1000, 3)
+    The objective is that of `LAFTRTransformer`, with the metric of `SigmoidCritic` in place of the
+    adversary's success. It is 0 only if the two distributions are the same.
     """
 
     _curve_weights: ClassVar[tuple[float, ...]] = SIPM_WEIGHTS
@@ -689,22 +532,13 @@ Sides = tuple[FloatArray, ...]
 
 @dataclass(frozen=True, eq=False)
 class RepairRepresenter:
-    """Training rows of each group, and the shifts that full repair gives them.
+    """Training rows of each group, and the shifts that full repair gives them."""
 
-    Attributes
-    ----------
-    points, shifts : tuple of two arrays of shape (n_points, n_features)
-        The distinct training rows of each group, and their shifts.
-    amount : float
-        Share of the shift that rows are moved by.
-    n_neighbors : int
-        How many training rows a new row takes its shift from.
-    """
-
+    #: The distinct training rows of each group, and their shifts.
     points: Sides
     shifts: Sides
-    amount: float
-    n_neighbors: int
+    amount: float  #: Share of the shift that rows are moved by.
+    n_neighbors: int  #: How many training rows a new row takes its shift from.
 
     @property
     def n_outputs(self) -> int:
@@ -783,15 +617,6 @@ class TransportRepairTransformer(FairTransformer):
         Column of X that holds the groups, by name or position. The representation does not contain
         it.
 
-    Attributes
-    ----------
-    groups_ : tuple
-        Labels of the two groups.
-    points_ : tuple of two arrays of shape (n_points, n_features)
-        The distinct training rows of each group, encoded.
-    shifts_ : tuple of two arrays of shape (n_points, n_features)
-        The shift of each of these rows under full repair.
-
     Notes
     -----
     With the optimal coupling :math:`\mathbb{Q}` of the groups and their shares
@@ -869,37 +694,13 @@ class TransportRepairTransformer(FairTransformer):
         full = RepairRepresenter(*_shifts(people, coupling), 1.0, self.n_neighbors)
         return [replace(full, amount=float(amount)) for amount in weights]
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the output columns, which are those of the encoder."""
-        check_is_fitted(self)
-        if self.encoder_ is not None:
-            names: NDArray[np.object_] = self.encoder_.get_feature_names_out()
-            return names
-        n_columns = self.representer_.n_outputs
-        seen = getattr(self, "feature_names_in_", None)
-        if seen is not None:
-            kept = np.array(
-                [name for name in seen if name not in as_list(self.sensitive_column)], dtype=object
-            )
-            if len(kept) == n_columns:
-                return kept
-        return np.array([f"x{index}" for index in range(n_columns)], dtype=object)
-
 
 @dataclass(frozen=True, eq=False)
 class RepresentationScorer:
-    """A network that scores the representation of rows.
+    """A network that scores the representation of rows."""
 
-    Attributes
-    ----------
-    representation : FairTransformer
-        The fitted representation.
-    head : NetworkScorer
-        The network on the representation.
-    """
-
-    representation: Any
-    head: NetworkScorer
+    representation: Any  #: The fitted representation.
+    head: NetworkScorer  #: The network on the representation.
 
     def scores(self, inputs: Read) -> FloatArray:
         """Return the score of every row."""
@@ -926,17 +727,6 @@ class RepresentationClassifier(FairClassifier):
         is a `TransportRepairTransformer` with full repair. A representation without a seed gets
         one from ``random_state``.
 
-    Attributes
-    ----------
-    groups_ : tuple
-        Labels of the two groups.
-    representation_ : transformer
-        The fitted representation.
-    network_ : NetworkStack
-        The network, which sees only the representation.
-    fairness_weight_ : float
-        The weight that the representation was trained with.
-
     Examples
     --------
     >>> from fairmatch import NeuralNetwork, fairness_path
@@ -957,18 +747,10 @@ class RepresentationClassifier(FairClassifier):
         representation: FairTransformer | None = None,
         *,
         estimator: NeuralNetwork | None = None,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.representation = representation
         self.estimator = estimator
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
         self.random_state = random_state
 
     @property

@@ -25,22 +25,14 @@ class RecordedTrees(FTMBoostingClassifier):
 class GapRegularizedBoostingClassifier(BoostedTrees, FairClassifier):
     r"""Boosted trees whose penalty is the squared gap of mean scores: the rival of FTM.
 
-    The parameters are those of `fairmatch.FTMBoostingClassifier`, without those of the matching.
+    The parameters are those of `fairmatch.FTMBoostingClassifier`, without those of the matching and
+    of the choice by ``max_gap``.
 
     Notes
     -----
     The trees minimise :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2`, the
     objective of `GapRegularizedClassifier`. With more than two groups, or a criterion that compares
     people of the same label, the squared gap is the weighted mean over the parts.
-
-    Examples
-    --------
-    >>> from lightgbm import LGBMClassifier
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> trees = LGBMClassifier(n_estimators=5)
-    >>> model = GapRegularizedBoostingClassifier(trees, fairness_weight=10.0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMClassifier
@@ -54,10 +46,6 @@ class GapRegularizedBoostingClassifier(BoostedTrees, FairClassifier):
         warmup: float = 0.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
         early_stopping_rounds: int | None = None,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -69,10 +57,6 @@ class GapRegularizedBoostingClassifier(BoostedTrees, FairClassifier):
         self.warmup = warmup
         self.criterion = criterion
         self.reference = reference
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
         self.early_stopping_rounds = early_stopping_rounds
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction

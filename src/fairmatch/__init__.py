@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Where each public name lives. Names are resolved on first use, so that `import fairmatch`
 # is quick and loads neither torch nor a solver nor a plotting library.

@@ -378,6 +378,11 @@ def test_comparison_needs_two_models_and_a_known_group(labelled):
         compare_models({"a": scores}, sensitive_features=group)
     with pytest.raises(GroupError, match="'men'"):
         compare_models({"a": scores, "b": scores}, sensitive_features=group, privileged="men")
+    both = {"a": scores, "b": scores}
+    with pytest.raises(TypeError, match=r"compare_models\(\) got .* 'thresold'"):
+        compare_models(both, sensitive_features=group, thresold=0.5)
+    with pytest.raises(InputError, match="by is for a single model"):
+        compare_models(both, sensitive_features=group, by=group)
 
 
 @pytest.mark.parametrize("kind", ["probability", "number"])

@@ -65,10 +65,10 @@ def test_everybodys_nearest_are_truly_nearest(labelled, found, points):
     scores, _, group, _ = labelled
     distances = cdist(points, points, "sqeuclidean")
     rows = np.array(found.individuals.rows)
-    (near,) = found.individuals.near
+    near = found.individuals.near
     listed = {}
     for person, other, distance, gap in zip(
-        near.person, near.neighbour, near.distance, near.score_gap, strict=True
+        near.first, near.second, near.distance, near.score_gap, strict=True
     ):
         one, two = rows[person], rows[other]
         assert group[one] != group[two]
@@ -130,7 +130,11 @@ def test_every_pair_of_groups_has_its_own():
     three = np.where(np.arange(300) % 3 == 0, 2, group)
     found = audit(scores, sensitive_features=three, X=X, **QUICK)
     assert [m.nearest_fair is not None for m in found.matchings] == [True, True]
-    assert len(found.individuals.near) == 2
+    near, groups = found.individuals.near, found.individuals.group
+    listed = zip(near.first, near.second, strict=True)
+    pairs = {frozenset((groups[one], groups[two])) for one, two in listed}
+    assert len(pairs) == 2
+    assert frozenset.intersection(*pairs)  # the reference group is in both
 
 
 def test_without_features_nobody_is_near(labelled):
@@ -138,13 +142,13 @@ def test_without_features_nobody_is_near(labelled):
     found = audit(scores, sensitive_features=group, **QUICK)
     assert found.matching.nearest_fair is None
     assert found.matching.reach == ()
-    assert found.individuals.near == ()
+    assert found.individuals.near is None
 
 
 def test_equal_people_are_at_distance_zero():
     X = pd.DataFrame({"a": np.tile([0.1, 0.7, 0.3], 40), "b": np.tile(["x", "y", "z"], 40)})
     found = audit(np.tile([0.2, 0.6, 0.9], 40), sensitive_features=np.repeat([0, 1], 60), X=X)
-    assert set(found.individuals.near[0].distance) == {0.0}
+    assert set(found.individuals.near.distance) == {0.0}
     assert found.matching.reach[0].share.value == 1.0
     assert found.matching.nearest_fair.cost == pytest.approx(0.0)
 

@@ -129,6 +129,37 @@ def test_several_attributes_and_missing_ones_are_counted(people, tmp_path):
     assert found.impact[1].n_unknown == 100
 
 
+def test_missing_scores_and_labels_are_left_out_as_in_memory(people, tmp_path):
+    gone, odd = people.index % 50 == 0, people.index % 50 == 1
+    people = people.assign(score=people.score.mask(gone), repaid=people.repaid.mask(odd))
+    people.loc[people.index % 100 == 0, "score"] = np.nan
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    found = audit_dataset(str(tmp_path), ROLES, pos_label="yes", **QUICK)
+    labels = people.repaid.map({"yes": 1.0, "no": 0.0})
+    told = {"sensitive_features": people.race, "y_true": labels, **QUICK}
+    memory = audit(people.score, **told)
+    assert found.n_rows == memory.n_rows == (~gone).sum()
+    for one, two in zip(found.groups, memory.groups, strict=True):
+        assert (one.n_rows, one.selection_rate) == (two.n_rows, two.selection_rate)
+        assert one.true_positive_rate == two.true_positive_rate
+        assert one.accuracy == two.accuracy
+    assert any(f"{gone.sum():,} people have no score" in note for note in found.notes)
+    assert any(f"{(odd & ~gone).sum():,} people have no label" in note for note in found.notes)
+    assert sum("no label" in note for note in found.notes) == 1
+
+
+@pytest.mark.parametrize(("top", "favourable"), [(300, "high"), ("5%", "low")])
+def test_the_best_are_those_of_all_files(people, folder, top, favourable):
+    asked = {"top": top, "favourable": favourable, **QUICK}
+    found = audit_dataset(str(folder), Roles(scores=["score"], sensitive="race"), **asked)
+    memory = audit(people.score, sensitive_features=people.race, **asked)
+    assert found.n_selected == memory.n_selected
+    assert [one.selection_rate for one in found.groups] == [
+        one.selection_rate for one in memory.groups
+    ]
+    assert any("selected by rank" in note for note in found.notes)
+
+
 def test_ten_people_against_many_are_shown_without_a_statement(people, tmp_path):
     people = people.assign(race=np.where(people.index < 10, "few", "many"))
     people.to_parquet(tmp_path / "one.parquet", index=False)
@@ -144,9 +175,9 @@ def test_ten_people_against_many_are_shown_without_a_statement(people, tmp_path)
         ("cut", InputError, "cannot be read"),
         ("column", InputError, "'age'"),
         ("type", InputError, "'score'"),
-        ("score", InputError, "missing scores"),
+        ("score", InputError, "1,500 missing scores of 6,000 people, more than 20%"),
         ("range", InputError, r"\[0, 1\]"),
-        ("label", LabelError, "missing labels"),
+        ("label", LabelError, "must hold two classes"),
         ("csv", InputError, "not a .parquet file"),
         ("none", InputError, "No file is called"),
         ("groups", GroupError, "more than 200 groups"),
@@ -162,11 +193,13 @@ def test_what_is_wrong_with_the_files_is_said(people, folder, damage, error, sai
     elif damage == "type":
         part.assign(score=part.score.astype("float32")).to_parquet(file, index=False)
     elif damage == "score":
-        part.assign(score=part.score.mask(part.index < 5)).to_parquet(file, index=False)
+        part.assign(score=np.nan).to_parquet(file, index=False)
     elif damage == "range":
         part.assign(score=part.score * 3).to_parquet(file, index=False)
     elif damage == "label":
-        part.assign(repaid=part.repaid.mask(part.index < 5)).to_parquet(file, index=False)
+        part.assign(repaid=part.repaid.mask(part.index < 5, "perhaps")).to_parquet(
+            file, index=False
+        )
     elif damage == "csv":
         (folder / "more.csv").write_text("score\n0.5\n")
     elif damage == "none":

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from fairmatch import audit
-from fairmatch.auditing.excess import excess_of
+from fairmatch.auditing.gaps import excess_of
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.measures import demographic_parity_gap
 from fairmatch.measures.intervals import detectable, rate_difference

@@ -122,10 +122,28 @@ def test_what_cannot_be_is_said(scores, capsys, more, message):
     assert message in capsys.readouterr().err
 
 
-def test_missing_groups_and_scores_are_named(scores, capsys):
-    scores.assign(sex=scores.sex.where(scores.index != 3)).to_csv("scores.csv", index=False)
-    assert main([*GIVEN, "--out", "a.csv"]) == 2
-    assert "missing in 1 rows (the first in row 3, counted from 0)" in capsys.readouterr().err
+def test_rows_without_a_group(scores, capsys):
+    some = scores.index < 40
+    scores.assign(sex=scores.sex.where(~some)).to_csv("scores.csv", index=False)
+    typed = [*GIVEN, "--out", "a.csv", "--save", "a.json"]
+    assert main(typed) == 0
+    told = capsys.readouterr()
+    assert "of the groups 01; 02\n" in told.out
+    assert "40 of 500 rows (8.0%) have no group" in told.err
+    found = pd.read_csv("a.csv").adjusted_score
+    assert (found[some] == scores.score[some]).all()
+    known = scores[~some]
+    alone = fit_adjustment(known.score, known.sex).apply(known.score, known.sex)
+    assert found[~some].to_numpy() == pytest.approx(alone, abs=1e-12)
+    assert main([*GIVEN, "--with", "a.json", "--out", "b.csv"]) == 0
+    assert (pd.read_csv("b.csv").adjusted_score == found).all()
+    assert main([*typed, "--unknown", "group"]) == 0
+    assert "of the groups 01; 02; unknown\n" in capsys.readouterr().out
+    assert main([*typed, "--unknown", "error"]) == 2
+    assert "40 missing values" in capsys.readouterr().err
+
+
+def test_scores_that_cannot_be_used_are_named(scores, capsys):
     scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
     told = capsys.readouterr().err
@@ -243,3 +261,42 @@ def test_sizes_of_groups_are_those_of_the_saved_adjustment(scores, capsys):
     assert "--small-groups was given, and --with a.json" in capsys.readouterr().err
     assert main([*GIVEN, "--small-groups", "pool,many", "--out", "b.csv"]) == 2
     assert "Invalid value for '--small-groups'" in capsys.readouterr().err
+
+
+def test_several_classes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    sex = np.resize(["f", "m"], 600)
+    chances = generator.dirichlet([2.0, 1.0, 1.0], size=600)
+    chances[sex == "m"] = chances[sex == "m"][:, [1, 0, 2]]
+    label = np.array(["low", "mid", "top"])[generator.integers(3, size=600)]
+    frame = pd.DataFrame(chances, columns=["p1", "p2", "p3"]).assign(sex=sex, label=label)
+    frame.to_csv("scores.csv", index=False)
+    asked = ["adjust", "scores.csv", "--score", "p1,p2,p3", "--sensitive", "sex"]
+    more = ["--classes", "low,mid,top", "--label", "label", "--max-gap", "0.05"]
+    assert (
+        main([*asked, *more, "--decisions", "threshold", "--out", "a.csv", "--save", "a.json"]) == 0
+    )
+    told = capsys.readouterr().out
+    assert "offsets by group" in told
+    assert "bounds the demographic_parity_gap over all classes" in told
+    found = pd.read_csv("a.csv")
+    scores = found[["adjusted_p1", "adjusted_p2", "adjusted_p3"]].to_numpy()
+    names = np.array(["low", "mid", "top"])
+    assert (found.adjusted_decision == names[scores.argmax(axis=1)]).all()
+    assert demographic_parity_gap(None, scores, sensitive_features=sex) <= 0.06
+    before = demographic_parity_gap(None, chances, sensitive_features=sex)
+    assert f"demographic_parity_gap  {before:.4f}" in told
+    # Without labels and class names, and with an adjustment from a file.
+    assert main([*asked, "--with", "a.json", "--out", "b.csv"]) == 0
+    again = pd.read_csv("b.csv")
+    assert again.adjusted_p1.to_numpy() == pytest.approx(found.adjusted_p1.to_numpy())
+    assert set(again.adjusted_decision) <= {"p1", "p2", "p3"}
+    for wrong, message in (
+        (["--score", "p1,p2"], "--score names two columns"),
+        (["--classes", "low,mid"], "--classes names 2 classes, and --score 3 columns"),
+        (["--score", "p1", "--classes", "a,b,c"], "--score names one column"),
+        (["--scale", "rank"], "--scale"),
+    ):
+        assert main([*asked, *wrong, "--out", "c.csv"]) == 2
+        assert message in capsys.readouterr().err

@@ -82,12 +82,33 @@ def test_a_search_can_be_documented_from_what_it_writes(table, tmp_path, capsys)
 def test_a_column_that_gives_the_group_away_does_not_stop_the_page(tmp_path, capsys):
     file = tmp_path / "copy.csv"
     people(600).assign(title=lambda t: t["sex"].map({"f": "Ms", "m": "Mr"})).to_csv(file)
-    given = ["--target", "repaid", "--sensitive", "sex", "--rounds", "2", "--drop", "Unnamed: 0"]
+    given = [
+        "--target",
+        "repaid",
+        "--sensitive",
+        "sex",
+        "--positive",
+        "yes",
+        "--rounds",
+        "2",
+        "--drop",
+        "Unnamed: 0",
+    ]
     assert main(["alternatives", str(file), *given, "--out", str(tmp_path / "page.html")]) == 0
 
 
 def test_without_the_group_no_model_needs_it(table, tmp_path, capsys):
-    given = ["--target", "repaid", "--sensitive", "sex", "--rounds", "5", "--without-sensitive"]
+    given = [
+        "--target",
+        "repaid",
+        "--sensitive",
+        "sex",
+        "--positive",
+        "yes",
+        "--rounds",
+        "5",
+        "--without-sensitive",
+    ]
     page = tmp_path / "page.html"
     assert main(["alternatives", str(table), *given, "--out", str(page)]) == 0
     assert "thresholds by group" not in capsys.readouterr().out
@@ -103,7 +124,7 @@ def test_without_the_group_no_model_needs_it(table, tmp_path, capsys):
     ],
 )
 def test_what_is_wrong_is_said_before_the_work(table, given, words, capsys):
-    columns = ["--target", "repaid", "--sensitive", "sex"]
+    columns = ["--target", "repaid", "--sensitive", "sex", "--positive", "yes"]
     assert main(["alternatives", str(table), *columns, *given]) == 2
     assert words in capsys.readouterr().err
 

@@ -83,3 +83,29 @@ def test_groups_of_two_attributes(tmp_path, capsys):
     frame.to_csv(path, index=False)
     assert run(path, "--sensitive", "race") == 0
     assert len(GapMonitor.load(f"{path}.monitor.json").groups) == 4
+
+
+def test_text_of_parquet_is_read_as_categories(tmp_path):
+    """Missing groups are unknown, and numbers stay what they are."""
+    frame = log([2, 1])
+    frame["race"] = np.resize(np.array(["x", "y", None], dtype=object), len(frame))
+    frame["age"] = np.resize([30, 40], len(frame))
+    for sensitive, groups, n_unknown in (
+        (["race"], ["x", "y"], 200),
+        (["age"], [30, 40], 0),
+        (["sex", "race"], ["f, x", "f, y", "m, x", "m, y"], 200),
+    ):
+        path = tmp_path / f"{'-'.join(sensitive)}.parquet"
+        frame.to_parquet(path)
+        given = ["--time", "day", "--score", "hired", "--sensitive", ",".join(sensitive)]
+        assert main(["monitor", str(path), *given, "--max-gap", "0.5"]) == 0
+        kept = GapMonitor.load(f"{path}.monitor.json")
+        assert (list(kept.groups), kept.n_unknown) == (groups, n_unknown)
+        expected = GapMonitor(0.5, groups=groups)
+        for day in (1, 2):
+            own = frame[frame["day"] == day]
+            expected.update(
+                own["hired"], own[sensitive] if len(sensitive) > 1 else own[sensitive[0]]
+            )
+        assert kept.to_dict()["sums"] == expected.to_dict()["sums"]
+        assert kept.state.evidence == expected.state.evidence

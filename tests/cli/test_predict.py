@@ -14,7 +14,8 @@ from fairmatch.cli.labelled import LabelledTable, tell_answers
 from fairmatch.cli.main import main
 from fairmatch.exceptions import FairmatchError
 
-GIVEN = ["--target", "hired", "--sensitive", "sex"]
+TARGET = ["--target", "hired", "--sensitive", "sex"]
+GIVEN = [*TARGET, "--positive", "refused"]
 SHORT = ["--rounds", "5", "--fairness-weight", "0", "--no-picture"]
 
 
@@ -49,7 +50,7 @@ def test_the_class_of_a_score_is_told_and_can_be_chosen(people, capsys):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ([], "hired = 'refused', the last of the two in order. --positive names another."),
+        (["--positive", "refused"], "hired = 'refused'."),
         (["--positive", "accepted"], "hired = 'accepted'."),
     ],
 )
@@ -58,8 +59,14 @@ def test_the_positive_label_is_told_before_the_training(people, more, told, monk
         raise FairmatchError("the training begins")
 
     monkeypatch.setattr(train, "train_model", stop)
-    assert main(["train", "people.csv", *GIVEN, *SHORT, *more, "--out", "model"]) == 2
+    assert main(["train", "people.csv", *TARGET, *SHORT, *more, "--out", "model"]) == 2
     assert f"\nPositive label: {told}\n" in capsys.readouterr().out
+
+
+def test_words_are_not_ranked_by_their_spelling(people, capsys):
+    assert main(["train", "people.csv", *TARGET, *SHORT, "--out", "model"]) == 2
+    told = "'hired' holds 'accepted' and 'refused', and words do not say which one is positive."
+    assert told in capsys.readouterr().err
 
 
 def test_the_positive_label_of_a_dataset_is_told_without_the_option(monkeypatch, capsys):
@@ -75,7 +82,7 @@ def test_the_positive_label_of_a_dataset_is_told_without_the_option(monkeypatch,
 
 def test_labels_that_are_not_two_have_no_positive_one(people, capsys):
     people.assign(hired=["a", "b", "c"] * 100).to_csv("people.csv", index=False)
-    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
+    assert main(["train", "people.csv", *TARGET, *SHORT, "--out", "model"]) == 0
     assert "Positive label" not in capsys.readouterr().out
 
 
@@ -103,7 +110,7 @@ def test_an_answer_in_several_columns_is_told_without_their_names(people, capsys
     bits = np.random.default_rng(1).integers(0, 2, (300, 2))
     people = people.assign(a=bits[:, 0], b=bits[:, 1], hired=bits.max(axis=1))
     people.to_csv("people.csv", index=False)
-    given = ["train", "people.csv", *GIVEN, "--rounds", "50", "--no-picture", "--out", "model"]
+    given = ["train", "people.csv", *TARGET, "--rounds", "50", "--no-picture", "--out", "model"]
     assert main([*given, "--fairness-weight", "0"]) == 0
     told = capsys.readouterr().err
     assert told.startswith(ANSWER)
@@ -142,7 +149,7 @@ def test_scores_and_the_model_itself_give_the_same_audit(people):
 
 @pytest.mark.parametrize("criterion", ["demographic_parity", "equal_opportunity"])
 def test_a_positive_word_goes_through_all_commands(people, criterion, capsys):
-    how = [*GIVEN, *SHORT, "--criterion", criterion, "--positive", "accepted"]
+    how = [*TARGET, *SHORT, "--criterion", criterion, "--positive", "accepted"]
     assert main(["train", "people.csv", *how, "--out", "model"]) == 0
     assert "Its scores are the probability of hired = 'accepted'." in capsys.readouterr().out
     assert main(["predict", "model", "people.csv", "--out", "s.csv"]) == 0
@@ -183,7 +190,7 @@ def test_the_reference_is_chosen(people, capsys):
 
 def test_columns_of_groups_are_typed_with_commas_or_one_by_one(people):
     people.assign(race=[*"uvvu"] * 75, score=0.5).to_csv("people.csv", index=False)
-    target = ["train", "people.csv", "--target", "hired", *SHORT, "--drop", "score"]
+    target = ["train", "people.csv", *GIVEN[:2], *GIVEN[4:], *SHORT, "--drop", "score"]
     asked = ["audit", "people.csv", "--score", "score", "--drop", "hired", "--resamples", "100"]
     for form in (["--sensitive", "sex", "--sensitive", "race"], ["--sensitive", "sex,race"]):
         assert main([*target, *form, "--out", "model"]) == 0
@@ -269,7 +276,7 @@ def test_a_favoured_group_that_is_none_is_told(people, capsys):
 
 def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, capsys):
     people.assign(sex=["NA", "EU"] * 150).to_csv("p.csv", index=False)
-    assert main(["train", "p.csv", "--target", "hired", "--sensitive", "sex", "--out", "m"]) == 2
+    assert main(["train", "p.csv", *GIVEN, "--out", "m"]) == 2
     assert "words such as NA and None count as missing" in capsys.readouterr().err
 
 
@@ -299,7 +306,7 @@ def test_labels_of_several_classes(people, capsys):
     frame = people.assign(hired=np.where(people.age > 55, "later", people.hired))
     frame.to_csv("three.csv", index=False)
     bound = ["--max-gap", "0.5", "--rounds", "5", "--no-picture"]
-    assert main(["train", "three.csv", *GIVEN, *bound, "--out", "model"]) == 0
+    assert main(["train", "three.csv", *TARGET, *bound, "--out", "model"]) == 0
     told = capsys.readouterr().out
     assert "the probability of 'accepted', 'later', 'refused', and predicts the likeliest" in told
     assert main(["predict", "model", "three.csv", "--out", "scored.csv"]) == 0
@@ -311,6 +318,29 @@ def test_labels_of_several_classes(people, capsys):
     again = ["predict", "model", "three.csv", "--positive", "later", "--out", "other.csv"]
     assert main(again) == 2
     assert "the model has 3 classes" in capsys.readouterr().err
+    # The model and its written scores give the same audit.
+    classes = "refused,later,accepted"
+    asked = ["audit", "--sensitive", "sex", "--label", "hired", "--resamples", "100",
+             "--classes", classes, "--favourable", "accepted,later"]  # fmt: skip
+    columns = ",".join(f"score_{name}" for name in classes.split(","))
+    assert main([*asked, "three.csv", "--model", "model", "--json", "a.json"]) == 0
+    told = capsys.readouterr().out
+    assert "gets refused" in told
+    assert "gap over all classes" in told
+    scored = frame.assign(**found)
+    scored.to_csv("both.csv", index=False)
+    assert main([*asked, "both.csv", "--score", columns, "--features", "age", "--json", "b.json",
+                 "--out", "b.html"]) == 0  # fmt: skip
+    first, second = (json.loads(Path(file).read_text())["classes"] for file in ("a.json", "b.json"))
+    assert first["ordered"] is True
+    assert first["names"] == classes.split(",")
+    for one, other in zip(first["groups"], second["groups"], strict=True):
+        for name in one["shares"]:
+            assert one["shares"][name]["value"] == pytest.approx(other["shares"][name]["value"])
+    assert main([*asked[:-4], "--favourable", "later", "both.csv", "--score", "score_later"]) == 2
+    assert "--classes" in capsys.readouterr().err
+    assert main([*asked, "both.csv", "--score", "score_later,score_refused"]) == 2
+    assert "3 classes are named, and 2 columns of scores" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", [["--max-gap", "20"], ["--fairness-weight", "1"]])
@@ -332,3 +362,36 @@ def test_numbers_are_predicted_by_a_regressor(people, how, capsys):
     assert "predicts numbers" in capsys.readouterr().err
     assert main([*given, "--criterion", "equalized_odds", "--out", "odds"]) == 2
     assert "holds numbers" in capsys.readouterr().err
+
+
+def test_a_number_is_cut_into_bands_and_again_for_new_rows(people, capsys):
+    given = [
+        "--target",
+        "hired",
+        "--positive",
+        "refused",
+        "--sensitive",
+        "age",
+        "--bands",
+        "age=40",
+    ]
+    more = pd.concat([people] * 3).assign(score=np.tile(people.age / 100, 3))
+    more.drop(columns="sex").to_csv("people.csv", index=False)
+    typed = ["train", "people.csv", *given, *SHORT, "--keep", "score"]
+    assert main([*typed, "--out", "model"]) == 0
+    assert "ΔGDP" in capsys.readouterr().out
+    model = load("model")
+    assert model.groups_ == ("under 40", "40 and over")
+    assert main(["predict", "model", "people.csv", "--out", "scores.csv"]) == 0
+    frame = pd.read_csv("people.csv").drop(columns="hired")
+    assert pd.read_csv("scores.csv").score.to_numpy() == pytest.approx(
+        model.predict_proba(frame)[:, 1]
+    )
+    how = ["--max-gap", "0.3", "--gap-measure", "generalized_parity_gap", "--rounds", "5"]
+    typed = ["train", "people.csv", *given, "--keep", "score", *how]
+    assert main([*typed, "--no-picture", "--out", "bounded"]) == 0
+    assert load("bounded").sensitive_column == {"age": [40.0]}
+    capsys.readouterr()
+    wrong = [*typed[:-6], *("--bands", "score=0.5"), *SHORT, "--out", "other"]
+    assert main(wrong) == 2
+    assert "'score' is cut into bands, and is no column with groups" in capsys.readouterr().err

@@ -11,12 +11,16 @@ import pytest
 from pages import ROOT, data
 
 PAGE = ROOT / "docs" / "howto" / "gate.md"
+WORKFLOW = ROOT / "examples" / "workflows" / "fairness.yml"
 
 
 def commands() -> dict[str, str]:
     """The calls of fairmatch in the action and in the hook of pre-commit."""
     yaml = pytest.importorskip("yaml")
-    action, hook = (yaml.safe_load(body) for body in data(PAGE.read_text("utf-8"), "yaml"))
+    page = PAGE.read_text("utf-8")
+    assert f"literalinclude}} ../../{WORKFLOW.relative_to(ROOT)}" in page
+    action = yaml.safe_load(WORKFLOW.read_text("utf-8"))
+    (hook,) = (yaml.safe_load(body) for body in data(page, "yaml"))
     steps = [step.get("run", "") for step in action["jobs"]["gap"]["steps"]]
     (gate,) = [step for step in steps if step.startswith("fairmatch")]
     return {"action": gate, "pre-commit": hook["repos"][0]["hooks"][0]["entry"]}

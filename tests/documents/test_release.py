@@ -49,6 +49,21 @@ def test_the_changelog_has_this_version():
     assert newest[1] in ("Unreleased", fairmatch.__version__)
 
 
+def test_the_citation_has_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {fairmatch.__version__}\n" in citation
+
+
+def test_the_conda_recipe_is_that_of_the_core():
+    jinja2, yaml = pytest.importorskip("jinja2"), pytest.importorskip("yaml")
+    text = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(jinja2.Template(text).render())
+    assert recipe["package"]["version"] == fairmatch.__version__
+    python, *run = (entry.replace(" ", "") for entry in recipe["requirements"]["run"])
+    assert python == f"python{PROJECT['requires-python']}"
+    assert run == [entry.lower() for entry in PROJECT["dependencies"]]
+
+
 @pytest.mark.parametrize(
     "name", ["SECURITY.md", "CODE_OF_CONDUCT.md", "LICENSE", "CITATION.cff", "constraints.txt"]
 )

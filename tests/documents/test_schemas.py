@@ -1,6 +1,7 @@
 """The published JSON Schemas are those of the facts."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -44,3 +45,20 @@ def test_what_is_written_follows_the_published_schema(schemas):
 def test_the_page_links_every_schema(schemas):
     page = (ROOT / "docs" / "reference" / "audit-json.md").read_text("utf-8")
     assert all(f"../schemas/{name}" in page for name in schemas)
+
+
+def test_the_page_names_every_field_of_every_part(schemas):
+    page = (ROOT / "docs" / "reference" / "audit-json.md").read_text("utf-8")
+    own, parts = page.split("## Its parts")
+    cells = re.findall(r"^\| (`.*?) \|", own, flags=re.MULTILINE)
+    fields = re.findall(r"(?<!: )`(\w+)`", " ".join(cells))
+    head = {"schema", "schema_version"}
+    assert set(fields) == set(schemas["fairmatch.Audit.schema.json"]["properties"]) - head
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", parts, flags=re.MULTILINE))
+    written = {name: re.findall(r"`(\w+)`", row) for name, row in rows.items()}
+    expected = {}
+    for name, schema in schemas.items():
+        for part, kind in {name.split(".")[1]: schema, **schema["$defs"]}.items():
+            expected[part] = [own for own in kind["properties"] if own not in head]
+    del expected["Audit"]
+    assert written == expected

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -13,10 +14,13 @@ from fairmatch import (
     FTMBoostingClassifier,
     FTMBoostingRegressor,
     FTMClassifier,
+    FTMRegressor,
     MatchSmoothingClassifier,
     NeuralNetwork,
     OptimalTransportMatcher,
     QuantileAlignmentClassifier,
+    load,
+    nearest_fair_matching,
 )
 from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError
 from fairmatch.learning.learners import WholeTableReader
@@ -149,14 +153,84 @@ def test_relevance_is_shown_and_leaves_out_what_decides_nothing():
     assert set(wages.similarity_) == {"merit"}
 
 
-def test_an_embedding_goes_through_a_coupling():
+class Recorder:
+    """A matcher that keeps the points and groups that it gets."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __deepcopy__(self, memo):
+        return self  # a clone of a model keeps its records here
+
+    def match(self, X, sensitive_features, y=None, *, sample_weight=None):
+        self.seen.append((X, np.asarray(sensitive_features)))
+        return OptimalTransportMatcher().match(X, sensitive_features)
+
+
+NETWORK = NeuralNetwork(epochs=2)
+ALIKE = {
+    "trees": FTMBoostingClassifier(TREES, fairness_weight=2.0, random_state=0),
+    "network": FTMClassifier(NETWORK, fairness_weight=2.0, random_state=0),
+    "numbers": FTMRegressor(NETWORK, fairness_weight=2.0, random_state=0),
+    "smoothing": MatchSmoothingClassifier(LINEAR, fairness_weight=2.0, score_weight=0.0, cv=2),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_an_embedding_says_who_is_alike(name):
     X, y, sex = staff(300)
     embedding = np.random.default_rng(0).random((300, 3), dtype=np.float32)
-    coupling = OptimalTransportMatcher().match(X, sex, similarity=embedding)
-    model = FTMBoostingClassifier(TREES, random_state=0)
-    model.fit(X, y, sensitive_features=sex, coupling=coupling)
-    with pytest.raises(InputError, match="pass the result to fit as coupling"):
-        FTMBoostingClassifier(TREES, similarity=embedding).fit(X, y, sensitive_features=sex)
+    matcher = OptimalTransportMatcher()
+    own = clone(ALIKE[name]).set_params(transport=matcher, similarity=embedding)
+    own.fit(X, y, sensitive_features=sex)
+    ready = clone(ALIKE[name]).set_params(transport=matcher)
+    coupling = matcher.match(X, sex, similarity=embedding)
+    ready.fit(X, y, sensitive_features=sex, coupling=coupling)
+    scores = [m.predict(X, sensitive_features=sex) for m in (own, ready)]
+    assert np.array_equal(*scores)
+
+
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.ConstantModelWarning")
+@pytest.mark.parametrize("name", ALIKE)
+def test_rows_of_an_embedding_go_with_the_rows_that_are_held_out(name):
+    X, y, sex = staff(300)
+    embedding = np.column_stack([sex == "f", np.arange(300)]).astype(np.float32)
+    matcher, bound = Recorder(), {"max_gap": 0.3, "fairness_weight": [0.5, 1.0]}
+    bound |= {"max_gap": 3.0} if name == "numbers" else {}
+    model = clone(ALIKE[name]).set_params(transport=matcher, similarity=embedding, **bound)
+    weight = np.where(np.arange(300) % 7 == 0, 0.0, 1.0)  # these rows are dropped
+    model.fit(X, y, sensitive_features=sex, sample_weight=weight)
+    assert min(len(points) for points, _ in matcher.seen) < weight.sum()
+    for points, groups in matcher.seen:
+        assert np.array_equal(points[:, 0] == 1.0, groups == "f")
+        assert len(np.unique(points[:, 1])) == len(points)
+        assert (points[:, 1] % 7 > 0).all()
+
+
+def test_an_embedding_is_not_copied_and_not_saved(tmp_path):
+    X, y, sex = staff(300)
+    embedding = np.random.default_rng(0).random((300, 3), dtype=np.float32)
+    reader = Reader("m", PROBABILITY, similarity=embedding)
+    people = reader.fit(reader.read(X, y, sex, None))
+    assert np.shares_memory(encoded(people).points.numbers, embedding)
+    assert encoded(people).points.take([3, 1]).numbers.dtype == np.float64
+    for model in ALIKE.values():
+        assert clone(clone(model).set_params(similarity=embedding)).similarity is embedding
+    model = FTMBoostingClassifier(TREES, similarity=embedding, random_state=0)
+    model.fit(X, y, sensitive_features=sex)
+    again = load(model.save(tmp_path / "model"))
+    assert np.array_equal(*(m.predict(X, sensitive_features=sex) for m in (model, again)))
+    with pytest.raises(InputError, match="an array with one row per person"):
+        again.fit(X, y, sensitive_features=sex)
+    with pytest.raises(InputError, match="similarity has 300 rows where 200 were expected"):
+        model.fit(X[:200], y[:200], sensitive_features=sex[:200])
+
+
+def test_weights_of_columns_are_saved(tmp_path):
+    X, y, sex = staff(300)
+    model = FTMBoostingClassifier(TREES, similarity={"merit": 2, "title": 0.5}, random_state=0)
+    model.fit(X, y, sensitive_features=sex)
+    assert load(model.save(tmp_path / "model")).similarity == {"merit": 2.0, "title": 0.5}
 
 
 def test_networks_match_on_predicted_scores():
@@ -183,3 +257,39 @@ def test_errors_and_warnings_say_what_to_do():
         FTMBoostingClassifier(
             TREES, given=["title", "z0"], max_gap=0.02, fairness_weight=[0.0, 20.0]
         ).fit(X, y, **known)
+
+
+def with_codes(n_rows=400):
+    """Return people whose job is a code, as a number and as a category."""
+    X, y, sex = staff(n_rows)
+    random = np.random.default_rng(1)
+    jobs = np.sort(random.choice(np.arange(100, 9999), 25, replace=False))
+    codes = X.assign(job=np.append(jobs, random.choice(jobs, n_rows - 25)))
+    return codes, codes.assign(job=codes["job"].astype("category")), y, sex
+
+
+@pytest.mark.parametrize("name", ["trees", "smoothing"])
+def test_a_column_that_looks_like_codes_gets_a_notice(name):
+    codes, categories, y, sex = with_codes()
+    with pytest.warns(FairmatchWarning, match=r"'job' looks like codes.*X.astype\(\{'job': 'cat"):
+        clone(ALIKE[name]).fit(codes, y, sensitive_features=sex)
+    clone(ALIKE[name]).fit(categories, y, sensitive_features=sex)
+
+
+def test_codes_are_categories_for_matchers():
+    codes, categories, _, sex = with_codes(120)
+    scores = np.random.default_rng(0).random(120)
+    named = {"categorical": ["job"]}
+    pairs = (
+        (OptimalTransportMatcher().match(codes, sex, **named),
+         OptimalTransportMatcher().match(categories, sex)),
+        (nearest_fair_matching(scores, sex, codes, **named),
+         nearest_fair_matching(scores, sex, categories)),
+        (OptimalTransportMatcher().match(codes, sex, similarity=["job", "merit"], **named),
+         OptimalTransportMatcher().match(categories, sex, similarity=["job", "merit"])),
+    )  # fmt: skip
+    for one, other in pairs:
+        assert np.array_equal(one.source_index, other.source_index)
+        assert np.array_equal(one.target_index, other.target_index)
+    with pytest.raises(ColumnError, match="no column 'jobs'"):
+        OptimalTransportMatcher().match(codes, sex, categorical=["jobs"])

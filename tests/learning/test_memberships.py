@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
-from fairmatch import FTMBoostingClassifier, MatchSmoothingClassifier, group_probabilities
-from fairmatch.exceptions import InputError
+from fairmatch import FTMBoostingClassifier, MatchSmoothingClassifier, group_probabilities, load
 from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import EncodedTable
 from fairmatch.measures import demographic_parity_gap
@@ -100,9 +99,15 @@ def test_models_learn_from_them(model):
     assert_array_equal(one, model.fit(X, y, sensitive_features=groups).predict_proba(new))
 
 
-def test_a_model_that_sees_the_group_needs_the_group():
-    X, y, _ = table(200)
-    soft = group_probabilities(np.full((200, 2), 0.5))
-    with pytest.raises(InputError, match="sensitive_at_prediction=False") as caught:
-        FTMBoostingClassifier(TREES).fit(X, y, sensitive_features=soft)
-    assert caught.value.parameter == "sensitive_at_prediction"
+def test_they_need_no_group_at_prediction(tmp_path):
+    """Nobody knows the group of a new row, so the model does without it, also when it is loaded."""
+    X, y, groups = table(400)
+    guessed = LogisticRegression().fit(X, groups).predict_proba(X)
+    soft = group_probabilities(guessed, labels=["a", "b"])
+    model = FTMBoostingClassifier(TREES, random_state=0).fit(X, y, sensitive_features=soft)
+    blind = FTMBoostingClassifier(TREES, sensitive_at_prediction=False, random_state=0)
+    blind.fit(X, y, sensitive_features=soft)
+    assert_array_equal(model.predict_proba(X), blind.predict_proba(X))
+    assert_array_equal(
+        load(model.save(tmp_path / "model")).predict_proba(X), model.predict_proba(X)
+    )

@@ -8,16 +8,20 @@ from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch import (
-    MatchSmoothingClassifier,
+    GroupBlindClassifier,
     QuantileAlignmentClassifier,
     ScoreAdjustment,
     align_scores,
     fit_adjustment,
 )
-from fairmatch.exceptions import GapNotReachedWarning, InputError, LabelError
+from fairmatch.exceptions import GapNotReachedWarning, InputError
 from fairmatch.learning import offsets as module
 from fairmatch.learning.offsets import _Problem, _solve, fit_offsets
-from fairmatch.measures import demographic_parity_gap, wasserstein_parity_gap
+from fairmatch.measures import (
+    demographic_parity_gap,
+    equalized_odds_gap,
+    wasserstein_parity_gap,
+)
 from fairmatch.people.groups import read_criterion
 from fairmatch.people.outcome import largest_class
 
@@ -213,6 +217,7 @@ def test_any_classifier_of_several_classes_gets_offsets(criterion, max_gap):
     model = QuantileAlignmentClassifier(
         LogisticRegression(),
         decisions="threshold",
+        strength=[0.0, 0.5, 0.9],
         max_gap=max_gap,
         criterion=criterion,
         random_state=0,
@@ -230,9 +235,64 @@ def test_what_wrappers_do_not_do_with_several_classes_is_named():
     generator = np.random.default_rng(11)
     X, groups = generator.normal(size=(120, 2)), np.resize(["f", "m"], 120)
     y = generator.integers(3, size=120)
-    with pytest.raises(LabelError, match="two classes, got 3"):
-        MatchSmoothingClassifier(LogisticRegression()).fit(X, y, sensitive_features=groups)
     with pytest.raises(InputError, match="alignment of several classes"):
         QuantileAlignmentClassifier(LogisticRegression(), criterion="equal_opportunity").fit(
             X, y, sensitive_features=groups
         )
+
+
+# Of 40 people each is a fortieth of a rate.
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.GapNotReachedWarning")
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("criterion", [PARITY, RECALL, ODDS])
+def test_probable_groups_reach_the_optimum_of_a_dense_program(criterion, joint):
+    """Nobody's group is known: every rate is that of P(group), or of P(group, class)."""
+    chances, _, _ = draw(5, 40)
+    generator = np.random.default_rng(6)
+    both = generator.dirichlet(np.ones(2), size=(40, 3)).transpose(0, 2, 1) * chances[:, None]
+    members = both if joint and criterion is not PARITY else both.sum(axis=2)
+    labelled = members if members.ndim == 3 else members[:, :, None] * chances[:, None]
+    if criterion is PARITY:
+        labelled = members[:, :, None]
+    bound, rows, gap_of = 0.02, [], []
+    n_labels = labelled.shape[2]
+    for label in range(n_labels):
+        share = labelled[:, :, label] / labelled[:, :, label].sum(axis=0)
+        for own in [label] if criterion is RECALL else range(3):
+            row = np.zeros((40, 3))
+            row[:, own] = share[:, 0] - share[:, 1]
+            rows += [row.ravel(), -row.ravel()]
+            gap_of += [label, label]
+    # The last columns are the gaps of the labels, and equalised odds bounds their mean.
+    gaps = np.eye(n_labels)[gap_of]
+    mean = np.full((1, n_labels), 1.0 / n_labels) if criterion is ODDS else np.eye(n_labels)
+    found = linprog(
+        np.concatenate([-chances.ravel() / 40, np.zeros(n_labels)]),
+        A_ub=np.block([[np.array(rows), -gaps], [np.zeros((len(mean), 120)), mean]]),
+        b_ub=np.concatenate([np.zeros(len(rows)), np.full(len(mean), bound)]),
+        A_eq=np.hstack([np.kron(np.eye(40), np.ones(3)), np.zeros((40, n_labels))]),
+        b_eq=np.ones(40),
+    )
+    (own,) = fit_offsets(chances, members, np.ones(40), criterion, ("f", "m"), max_gap=bound)
+    assert own.promised[0] == pytest.approx(-found.fun, abs=2e-4 if own.ties else 1e-9)
+    decided = largest_class(own.move_members(chances, members))
+    assert chances[np.arange(40), decided].mean() == pytest.approx(own.accuracy)
+
+
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+def test_a_blind_wrapper_needs_no_group_at_prediction(criterion):
+    generator = np.random.default_rng(3)
+    groups = generator.integers(0, 2, 900)
+    X = generator.normal(size=(900, 3))
+    X[:, 0] += groups
+    X[:, 2] += 2.0 * groups  # tells the group, and nothing of the label
+    noisy = X[:, 0] + 0.5 * X[:, 1] + generator.normal(size=900)
+    y = np.array(["a", "b", "c"])[np.digitize(noisy, [0.0, 1.0])]
+    model = GroupBlindClassifier(LogisticRegression(), criterion=criterion, strength=0.0)
+    plain = model.fit(X, y, sensitive_features=groups).predict_proba(X)
+    assert plain == pytest.approx(LogisticRegression().fit(X, y).predict_proba(X))
+    fair = model.set_params(strength=0.9).fit(X, y, sensitive_features=groups).predict_proba(X)
+    measure = equalized_odds_gap if criterion == "equalized_odds" else demographic_parity_gap
+    gaps = [measure(y, own, sensitive_features=groups) for own in (plain, fair)]
+    assert gaps[1] < 0.6 * gaps[0]
+    assert (model.predict(X) == model.classes_[largest_class(fair)]).all()

@@ -113,6 +113,24 @@ def test_a_sample_does_what_everybody_does(criterion):
     assert 0.0 <= sample.targets_.min() < sample.targets_.max() <= 1.0
 
 
+class Counted(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_search_repeats_nothing_that_the_weights_share():
+    X, y, group = people(1500, 4)
+    Counted.fits = 0
+    model = MatchSmoothingClassifier(Counted(), max_gap=0.15, match_rows=150, random_state=0)
+    smoothed = len(model.fit(X, y, sensitive_features=group).validation_curve_) - 1
+    assert smoothed > 1
+    # Out-of-fold scores and the model of the sample's scores once, then two models per weight.
+    assert Counted.fits == 1 + (3 + 1 + 2 * smoothed) + (3 + 1 + 2)
+
+
 def test_the_sample_carries_the_weight_of_all():
     X, _, group = people(900, 5)
     y = X[:, 0] + 0.1 * X[:, 1]
@@ -134,3 +152,39 @@ def test_all_rows_matched_are_smoothed_as_they_are():
     same = MatchSmoothingClassifier(LogisticRegression(), cv=3, match_rows=None)
     first, second = (m.fit(X, y, sensitive_features=group).targets_ for m in (model, same))
     assert_array_equal(first, second)
+
+
+def test_vectors_of_two_classes_are_smoothed_as_scores_and_more_are_column_by_column():
+    generator = np.random.default_rng(4)
+    groups, X = generator.integers(0, 2, 60), generator.random((60, 2))
+    coupling = OptimalTransportMatcher().match(X, groups)
+    scores = generator.random(60)
+    (own,) = smooth_scores(scores, coupling, [3.0])
+    (both,) = smooth_scores(np.column_stack([1.0 - scores, scores]), coupling, [3.0])
+    assert_allclose(both, np.column_stack([1.0 - own, own]), atol=1e-9)
+    vectors = generator.dirichlet(np.ones(4), size=60)
+    (found,) = smooth_scores(vectors, coupling, [3.0])
+    columns = [dense(column, coupling, 3.0) for column in vectors.T]
+    assert_allclose(found, np.transpose(columns), atol=1e-8)
+    assert_allclose(found.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("match_rows", [None, 100])
+def test_several_classes_are_drawn_together(match_rows):
+    generator = np.random.default_rng(0)
+    groups, X = generator.integers(0, 2, 600), generator.normal(size=(600, 3))
+    X[:, 0] += groups
+    noisy = X[:, 0] + 0.5 * X[:, 1] + 0.3 * generator.normal(size=600)
+    y = np.array(["low", "mid", "top"])[np.digitize(noisy, [0.0, 1.0])]
+    gaps, given = [], {"sensitive_features": groups}
+    for weight in (0.0, 1.0, 20.0):
+        model = MatchSmoothingClassifier(
+            LogisticRegression(), fairness_weight=weight, match_rows=match_rows
+        ).fit(X, y, **given)
+        chances = model.predict_proba(X, **given)
+        assert_allclose(model.targets_.sum(axis=1), 1.0)
+        gaps.append(demographic_parity_gap(None, chances, **given))
+        # Every row is seen once for each class, so the mean target is the mean probability.
+        assert_allclose(chances.mean(axis=0), model.targets_.mean(axis=0), atol=1e-3)
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert_array_equal(model.predict(X, **given), model.classes_[chances.argmax(axis=1)])

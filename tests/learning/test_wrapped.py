@@ -1,17 +1,20 @@
 """Wrappers are saved with the model inside them, by skops, and only trusted types are loaded."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+import fairmatch
 from fairmatch import (
+    FTMBoostingClassifier,
     MatchSmoothingClassifier,
     MatchSmoothingRegressor,
     QuantileAlignmentClassifier,
@@ -21,6 +24,7 @@ from fairmatch import (
 from fairmatch.exceptions import InputError, ModelFileError
 
 pytest.importorskip("skops")
+TREES = LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
 
 
 def people(n=300):
@@ -70,14 +74,38 @@ def test_models_that_were_not_chosen_are_left_out(tmp_path):
 
 def test_types_that_nobody_trusts_are_listed_and_not_loaded(tmp_path):
     X, y, group, _ = people()
-    model = QuantileAlignmentClassifier(piped(RandomForestClassifier(5)), random_state=0)
-    path = model.fit(X, y, sensitive_features=group).save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match=r"trusted=\['sklearn.tree._tree.Tree'\]"):
+    model = QuantileAlignmentClassifier(TREES, random_state=0)
+    path = model.fit(X[["a"]], y, sensitive_features=group).save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match=r"lightgbm\.sklearn\.LGBMClassifier") as told:
         load(path)
-    again = load(path, trusted=["sklearn.tree._tree.Tree"])
-    assert (
-        again.predict(X, sensitive_features=group) == model.predict(X, sensitive_features=group)
-    ).all()
+    trusted = re.findall(r"'([\w.]+)'", str(told.value))
+    again = load(path, trusted=trusted)
+    found, expected = (one.predict(X[["a"]], sensitive_features=group) for one in (again, model))
+    assert (found == expected).all()
+
+
+@pytest.mark.parametrize("prefit", [True, False])
+@pytest.mark.parametrize("kind", ["trees", "network"])
+def test_a_wrapper_of_an_own_model_needs_no_trust(kind, prefit, tmp_path):
+    X, y, group, _ = people()
+    X["sex"] = group
+    if kind == "trees":
+        inner = FTMBoostingClassifier(TREES, sensitive_column="sex", random_state=0)
+    else:
+        network = fairmatch.NeuralNetwork((4,), epochs=1)
+        inner = fairmatch.FTMClassifier(network, sensitive_column="sex", random_state=0)
+    if prefit:
+        inner.fit(X, y)
+    model = QuantileAlignmentClassifier(inner, prefit=prefit, cv=2, sensitive_column="sex")
+    again = load(model.fit(X, y).save(tmp_path / "model"))
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    assert type(again.estimator_) is type(inner)
+    assert again.scorer_.model is again.estimator_
+    assert (again.fit(X, y).predict_proba(X) == model.predict_proba(X)).all()
+    content = (tmp_path / "model" / "model.skops").read_bytes()
+    (tmp_path / "model" / "model.skops").write_bytes(content[:-100])
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
 
 
 class _Own(LogisticRegression):

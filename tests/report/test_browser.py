@@ -211,11 +211,11 @@ def test_a_flip_stands_only_beside_a_counterpart_who_is_decided_otherwise(page):
 def test_the_nearest_person_is_offered_and_is_the_nearest(page, hostile):
     people = hostile.audits[0].individuals
     control(page, "matching").select_option("near")
-    (near,) = people.near
+    near = people.near
     for row in page.locator("#explorer .people tbody tr").all()[:5]:
         name, mate = row.locator("th").inner_text(), row.locator("td").nth(2).inner_text()
-        k = near.person.index(people.ids.index(name))
-        assert mate.removesuffix("flip").strip() == people.ids[near.neighbour[k]]
+        k = near.first.index(people.ids.index(name))
+        assert mate.removesuffix("flip").strip() == people.ids[near.second[k]]
         assert row.locator("td").last.inner_text() == f"{near.distance[k]:.2f}"
 
 

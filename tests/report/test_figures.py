@@ -153,8 +153,8 @@ class TestGaps:
         assert said(some).startswith("Each group with enough people for a statement is compared")
 
     def test_where_low_scores_are_good_the_label_is_named(self):
-        high = SimpleNamespace(favourable="high", kind="probability")
-        low = SimpleNamespace(favourable="low", kind="probability")
+        high = SimpleNamespace(favourable="high", kind="probability", classes=None)
+        low = SimpleNamespace(favourable="low", kind="probability", classes=None)
         assert gap_title("true_positive_gap", high) == "True positive rates"
         assert gap_title("true_positive_gap", low) == "Selection rates with a negative label"
         assert gap_words("false_positive_gap", low).endswith("people with a positive label")
@@ -259,7 +259,7 @@ class TestMatching:
         assert f"Alike is a score gap of at most {ALIKE:g}." in told
 
     def test_a_sample_is_called_one(self, twins):
-        assert "Everybody in these groups was matched." in said(matched_figure([twins["person"]]))
+        assert "All people in these groups were matched." in said(matched_figure([twins["person"]]))
         generator = np.random.default_rng(0)
         X = pd.DataFrame({"x": generator.uniform(size=200)})
         one = audit(X["x"], sensitive_features=["a", "b"] * 100, X=X, n_sample=40, **QUICK)
@@ -273,11 +273,9 @@ class TestMatching:
         one = audit(X["x"], sensitive_features=["a", "b"] * 100, X=X, n_sample=40, **QUICK)
         drawn, all_of_them = said(reach_figure([one])), said(reach_figure([twins["person"]]))
         assert "of those drawn of group a there is somebody among those drawn of group b" in drawn
-        assert "have somebody of the other group, both taken among those who were drawn." in drawn
+        assert "have a neighbour in the other group, among the sampled people." in drawn
         assert "drawn" not in all_of_them
-        assert "nine in ten people of the two groups have somebody of the other group." in (
-            all_of_them
-        )
+        assert "nine in ten people have a neighbour in the other group." in all_of_them
 
     def test_the_picture_joins_the_people_of_the_matching(self, twins):
         one = twins["group"]

@@ -211,8 +211,7 @@ def test_a_sample_of_people_comes_with_all_their_counterparts(hostile):
         if matching == "near":
             expected = {
                 frozenset((people.ids[a], people.ids[b]))
-                for near in people.near
-                for a, b in zip(near.person, near.neighbour, strict=True)
+                for a, b in zip(people.near.first, people.near.second, strict=True)
                 if people.ids[a] in listed
             }
             # Pairs of a listed person with somebody whose nearest person that is come along.

@@ -9,7 +9,18 @@ import pytest
 from fairmatch import audit
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.report import sentences
-from fairmatch.report.wording import _random_difference, surest
+from fairmatch.report.drawing import ticks
+from fairmatch.report.wording import (
+    _random_difference,
+    column_words,
+    group_words,
+    listed,
+    shown_name,
+    shown_number,
+    subset_name,
+    surest,
+    told_apart,
+)
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 
@@ -108,7 +119,7 @@ class TestMatching:
         scores[50:] += 0.25
         second = said(scores, ["a"] * 50 + ["b"] * 50)[1]
         assert "scores that differ by 0.250 on average" in second
-        assert "nothing is said of how alike these people are" in second
+        assert "their similarity is unknown" in second
 
     def test_nobody_is_matched_where_a_group_is_too_small(self):
         second = said([0.9, 0.1] * 30, ["few"] * 5 + ["many"] * 55)[1]
@@ -238,3 +249,19 @@ def test_no_difference_is_ruled_out_exactly_where_the_interval_leaves_it_out(low
     found = audit(scores, sensitive_features=groups, **QUICK)
     changed = replace(found, gaps=tuple(replace(gap, low=low) for gap in found.gaps))
     assert ("cannot be ruled out" in sentences(changed)[0]) == (low == 0.0)
+
+
+def test_names_and_numbers_as_they_are_written():
+    assert (shown_name("age"), len(shown_name("x" * 500))) == ("age", 80)
+    names = [column_words(name) for name in ("hours_per_week", "education-num", "1.5")]
+    assert names == ["hours per week", "education num", "1.5"]
+    told = told_apart(["pay_grade", "pay grade", "age"], column_words)
+    assert told == {"pay_grade": "pay_grade", "pay grade": "pay grade", "age": "age"}
+    numbers = [shown_number(value) for value in (0.12345, 12345, None, "a", -1e-17, True)]
+    assert numbers == ["0.123", "12,345", "no statement", "a", "0.000", "yes"]
+    assert [listed(["a", "b", "c"][:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+    assert (group_words("female"), group_words("female, Black")) == ("female", "“female, Black”")
+    old = Condition("age", ">", 60.0), Condition("marital_status", "!=", "married")
+    subset = SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair")
+    assert subset_name(subset) == "age is above 60 and marital status is not married"
+    assert ticks(0.0, 1.0) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]

@@ -62,6 +62,14 @@ def made(folder):
     tied = np.ceil(10 * scores) / 10
     hours = {"sensitive_features": group, "kind": "number", "X": X, **QUICK}
     models = {"one": scores, "other": 1.0 - scores}
+    generator = np.random.default_rng(1)
+    places = np.resize(["a", "b", "c"], len(group))
+    classes = generator.dirichlet(np.ones(3), size=len(group))
+    kinds = np.resize(list("vwxyz"), len(group))
+    tables = [
+        pd.DataFrame(generator.dirichlet(np.ones(5), size=len(group)), columns=list("vwxyz"))
+        for _ in range(2)
+    ]
     return {
         "two": audit(scores, X=X, y_true=y, **named),
         "bare": audit(scores, **named),
@@ -96,6 +104,25 @@ def made(folder):
         "file": table_file(folder),
         "predicted": compare_models({"one": 40 + 9 * scores, "other": 50 - 9 * scores}, **hours),
         "compared": compare_models(models, X=X, y_true=y, privileged="b", **named),
+        "periods": audit(scores, by=np.repeat([2024, 2025, 2024, 2025], 40), **named),
+        "stages": audit(
+            stages={"seen": np.ones(160), "hired": (scores > 0.5).astype(int)}, **named
+        ),
+        "ordered": compare_models(
+            {"one": classes, "same": classes},
+            y_true=places[::-1],
+            classes=[*places[:3]],
+            favourable=["b"],
+            **named,
+            min_group_size=10,
+        ),
+        "nominal": compare_models(
+            {"one": tables[0], "other": tables[1]},
+            y_true=kinds,
+            favourable=["v", "w"],
+            **named,
+            min_group_size=10,
+        ),
         "alternatives": compare_models(models, X=X, y_true=y, **named),
     }
 

@@ -14,20 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 
 from fairmatch import __version__
-from fairmatch.auditing.classes import class_facts, read_class_scores
+from fairmatch.auditing.classes import (
+    ClassScores,
+    class_moves,
+    ordered_by_classes,
+    read_class_models,
+    read_class_scores,
+    with_classes,
+)
 from fairmatch.auditing.conditional import conditional_facts
 from fairmatch.auditing.estimated import UNMATCHED, estimate_gaps
-from fairmatch.auditing.excess import matched_excess
 from fairmatch.auditing.facts import (
     About,
-    AttributeFacts,
     Audit,
     Comparison,
     GroupFacts,
     Individuals,
     Matching,
     ModelPair,
-    NearPeople,
     Pairs,
     Provenance,
     Spread,
@@ -37,12 +41,13 @@ from fairmatch.auditing.gaps import (
     base_label,
     describe_groups,
     few_values,
+    matched_excess,
     score_edges,
     selection_ratio,
     take_gaps,
 )
 from fairmatch.auditing.impact import impact_tables
-from fairmatch.auditing.matchings import PairMatcher, join_pairs, match_across
+from fairmatch.auditing.matchings import PairMatcher, join_pairs, joined, match_across
 from fairmatch.auditing.people import (
     MANY_GROUPS,
     Audited,
@@ -54,6 +59,13 @@ from fairmatch.auditing.people import (
     read_top,
     refuse_missing,
     sha256,
+)
+from fairmatch.auditing.periods import (
+    part_facts,
+    period_facts,
+    read_periods,
+    read_stages,
+    stage_facts,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
 from fairmatch.auditing.unknown import unknown_notes, unknown_ranges
@@ -77,7 +89,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
-from fairmatch.people.outcome import NUMBER
+from fairmatch.people.outcome import NUMBER, is_vectors
 from fairmatch.people.people import People
 from fairmatch.people.similarity import AUTO
 
@@ -91,11 +103,13 @@ _FULL_PAIRS = 2
 
 
 def audit(
-    y_score: Any,
+    y_score: Any = None,
     *,
     sensitive_features: ArrayLike,
     X: Any = None,
     y_true: ArrayLike | None = None,
+    by: Any = None,
+    stages: Any = None,
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
@@ -134,7 +148,7 @@ def audit(
         Scores in [0, 1] or 0/1 decisions of any model, probabilities of several classes, or a
         classifier with ``predict_proba``, which then scores ``X``. With ``kind="number"`` these are
         predictions, or a regressor with ``predict``. Rows without a score (NaN) are counted and
-        left out; more than 20 % of them are an error.
+        left out; more than 20 % of them are an error. Leave it out with ``stages``.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. With several attributes, the groups are the combinations that occur,
         and each attribute is described by itself too. People whose value is missing, or reads
@@ -149,6 +163,13 @@ def audit(
         ``kind="number"`` these are the numbers to predict. Relative gaps are in units of their
         standard deviation. Rows without a label are counted and left out of what needs labels; more
         than 20 % of them are an error.
+    by : array-like of shape (n_rows,), or name of a column of X, optional
+        Period of every row, such as the year. The rates, ratios and gaps of each period are then
+        stated too, with a test of the change between consecutive periods.
+    stages : table, or mapping of names to array-likes of shape (n_rows,), optional
+        Decisions as 0 and 1, one column for each stage of a procedure in their order, such as
+        applied, interviewed and hired. The audit is that of getting from the first stage to the
+        last, and has the rates and ratios of each stage. A missing value means 0.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
     weight_kind : {"survey", "counts"}, default="survey"
@@ -269,6 +290,14 @@ def audit(
     >>> [round(group.shares["Medium"].value, 2) for group in found.classes.groups]
     [0.5, 0.5]
 
+    Stages of a procedure. The ratio of each is in `Audit.stages`:
+
+    >>> steps = {"applied": [1] * 160, "invited": [1, 0] * 80, "hired": [1, 0, 0, 0] * 40}
+    >>> found = audit(stages=steps, sensitive_features=["a", "a", "b", "b"] * 40)
+    >>> [(one.stage, one.among, one.impact[0].categories[1].impact_ratio.value)
+    ...  for one in found.stages]
+    [('invited', 'applied', 1.0), ('hired', 'invited', 0.0), ('hired', 'applied', 0.0)]
+
     Predictions of hours:
 
     >>> hours = audit([30.0, 40.0, 42.0, 48.0] * 20, sensitive_features=["f", "f", "m", "m"] * 20,
@@ -276,33 +305,28 @@ def audit(
     >>> print(f"{hours.gap('mean_parity_gap').value:.2f} hours, threshold {hours.threshold}")
     10.00 hours, threshold None
     """
-    learned = getattr(y_score, "classes_", ())
-    if kind is None and len(learned) > 2 and hasattr(y_score, "predict_proba"):
-        if X is None:
-            raise InputError(
-                "y_score is an estimator and X is None, but an estimator needs X to score the "
-                "rows. Pass X.",
-                parameter="X",
-            )
-        chances = _called(y_score, "predict_proba", X, sensitive_features)
-        y_score = pd.DataFrame(chances, columns=list(learned))
-        if classes is not None and set(classes) == set(learned):
-            y_score = y_score[list(classes)]
+    names, reached = ([], []) if stages is None else read_stages(stages)
+    if reached:
+        _refuse_given(
+            "the decisions of stages say who is selected.",
+            y_score=y_score,
+            threshold=threshold,
+            top=top,
+            score_range=score_range,
+            favourable=None if favourable == "high" else favourable,
+        )
+        y_score, outcome = reached[-1].astype(float), names[-1] if outcome is None else outcome
+    elif y_score is None:
+        raise InputError("An audit needs y_score, or stages. Pass one.", parameter="y_score")
     several = None
+    named = classes is not None or not isinstance(favourable, str)
     if kind in (None, "probability"):
+        y_score = _class_table(y_score, X, sensitive_features, classes)
+    if kind in (None, "probability") and (named or is_vectors(y_score)):
         several = read_class_scores(y_score, classes, favourable, y_true)
     if several is not None:
-        for name, given_too in {
-            "threshold": threshold,
-            "top": top,
-            "score_range": score_range,
-        }.items():
-            if given_too is not None:
-                raise InputError(
-                    f"{name}={given_too!r} and several classes do not combine: the largest "
-                    f"probability decides. Leave {name} out.",
-                    parameter=name,
-                )
+        rules = {"threshold": threshold, "top": top, "score_range": score_range}
+        _refuse_given(_LARGEST, **rules)
         y_score, y_true, favourable, pos_label = several.decisions, several.positive, "high", 1
         outcome = several.words if outcome is None else outcome
     settings = AuditSettings(
@@ -332,7 +356,10 @@ def audit(
         given=given,
         similarity=similarity,
         categorical=categorical,
+        entered=reached[0] if reached else None,
     )
+    if several is not None:
+        roster = ordered_by_classes(roster, [several])
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
     if data.groups.memberships is not None:
@@ -343,7 +370,11 @@ def audit(
                 parameter="sensitive_features",
             )
         default = isinstance(similarity, str) and similarity == AUTO
-        _refuse_matching(given=given, similarity=None if default else similarity)
+        _refuse_given(
+            "groups are estimated. People are compared one by one only if their groups are known.",
+            given=given,
+            similarity=None if default else similarity,
+        )
         return _build_estimated(roster, data, model_name, about, known)
     if known is not None:
         raise InputError(
@@ -353,30 +384,43 @@ def audit(
         )
     found = build_audit(roster, data, model_name, about, progress)
     if several is not None:
-        found = replace(found, classes=class_facts(data, roster, several))
+        found = with_classes(found, data, roster, several)
+    if reached:
+        kept = slice(None) if roster.positions is None else roster.positions
+        found = replace(found, stages=stage_facts(data, names, [own[kept] for own in reached]))
+    if by is not None:
+        periods = read_periods(by, X, roster.n_given)
+        if roster.positions is not None:
+            periods = periods.take(roster.positions)
+        parts, changes = period_facts(data, periods)
+        found = replace(found, periods=parts, changes=changes)
     remember_people(found, roster.people, data.scores)
     return found
+
+
+def _class_table(model: Any, X: Any, sensitive_features: Any, classes: Any) -> Any:
+    """Return the probabilities of a classifier of several classes; anything else as it is."""
+    learned = getattr(model, "classes_", ())
+    if len(learned) < 3 or not hasattr(model, "predict_proba"):
+        return model
+    if X is None:
+        raise InputError(
+            "y_score is an estimator and X is None, but an estimator needs X to score the rows. "
+            "Pass X.",
+            parameter="X",
+        )
+    chances = called(model, "predict_proba", X, sensitive_features)
+    table = pd.DataFrame(chances, columns=list(learned))
+    return table[list(classes)] if classes is not None and set(classes) == set(learned) else table
 
 
 def compare_models(
     y_scores: Mapping[str, Any] | FairnessPath,
     *,
     sensitive_features: ArrayLike,
-    privileged: Hashable | Iterable[Hashable] | None = None,
     X: Any = None,
     y_true: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    ids: ArrayLike | None = None,
-    given: Any = None,
-    similarity: Any = AUTO,
-    categorical: Collection[str] = (),
-    keep: Collection[str] = (),
-    pos_label: Any = 1,
-    title: str | None = None,
-    author: str | None = None,
-    date: str | None = None,
-    purpose: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    privileged: Hashable | Iterable[Hashable] | None = None,
     **settings: Any,
 ) -> Comparison:
     """Audit two or more models on the same people, and compare them with the first.
@@ -388,53 +432,15 @@ def compare_models(
         first model is the reference, usually the one without a fairness constraint.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    privileged : a group label, or a list of them, optional
-        The favoured groups. They decide which flips are undesirable.
     X : table or array of shape (n_rows, n_columns), optional
-        What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
+        What is known of the people.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. With ``kind="number"`` these are the numbers to predict.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row. Rows of weight 0 are left out of everything.
-    ids : array-like of shape (n_rows,), optional
-        Identifier of every row. By default it is the row number.
-    given : names of columns of X, array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared too, such as job title and grade. A number
-        with more than ten different values is cut into five bands of about as many rows.
-    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
-        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
-        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
-        show it, and None otherwise. A list counts only these columns, and a mapping gives them
-        weights. An array has one row per person, such as an embedding.
-    categorical : collection of str, default=()
-        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
-    keep : collection of str, default=()
-        Columns of X to keep although they identify people or give their group away.
-    pos_label : default=1
-        The label that a high score predicts.
-    title, author, date, purpose : str, optional
-        What a reader of the report wants to know first. They are kept as they are given.
-    progress : callable, optional
-        Called with the name of each step before it starts.
+    privileged : a group label, or a list of them, optional
+        The favoured groups. They decide which flips are undesirable.
     **settings
-        Settings of the audits:
-
-        - ``threshold=0.5``: the score from which a person is selected.
-        - ``top=None``: select so many people, or such a share of them, by rank.
-        - ``score_range=None``: the least and the greatest score, if scores are no probabilities.
-        - ``favourable="high"``: which scores are good. With "low", people below the threshold are
-          selected.
-        - ``outcome=None``: what the selected are called, such as "hired".
-        - ``kind="probability"``: "number" if the scores are predictions in units of the target.
-          This is the default if the first model is a regressor.
-        - ``weight_kind="survey"``: "counts" if a weight is a number of people.
-        - ``confidence=0.95``: level of the intervals.
-        - ``n_resamples=1000``: number of bootstrap resamples, and of permutations.
-        - ``n_sample=4096``: how many people of each group are drawn for the matchings.
-        - ``n_subsets=1000``: number of random half-spaces to examine.
-        - ``min_group_size=30``: nothing is stated about a group of fewer people.
-        - ``reference=None``: the group that every other group is compared with.
-        - ``random_state=0``: seed of all random draws.
+        Further arguments of `fairmatch.audit`, such as ``sample_weight``, ``given``, ``threshold``
+        or ``confidence``. They hold for all models.
 
     Returns
     -------
@@ -457,6 +463,14 @@ def compare_models(
     >>> found.pairs[0].decisions["b"]
     (0, 20, 0, 20)
     """
+    for name in settings.keys() - inspect.signature(audit).parameters.keys():
+        raise TypeError(f"compare_models() got an unexpected keyword argument {name!r}")
+    for name in settings.keys() & {"model_name", "known", "by", "stages"}:
+        raise InputError(
+            f"{name} is for a single model, and models are compared. Audit each of them with "
+            "fairmatch.audit.",
+            parameter=name,
+        )
     if isinstance(y_scores, FairnessPath):
         y_scores = y_scores.named()
     if len(y_scores) < 2:
@@ -465,23 +479,32 @@ def compare_models(
             "single one with fairmatch.audit.",
             parameter="y_scores",
         )
-    chosen = _selection(*(settings.pop(name, None) for name in ("threshold", "top", "score_range")))
+    about = About(**{name: settings.pop(name, None) for name in _ABOUT})
+    progress = settings.pop("progress", None)
+    columns = {name: settings.pop(name, own) for name, own in _COLUMNS.items()}
+    rules = {name: settings.pop(name, None) for name in ("threshold", "top", "score_range")}
+    classes, several = settings.pop("classes", None), dict[str, ClassScores]()
+    if settings.get("kind") in (None, "probability"):
+        y_scores = {
+            name: _class_table(own, X, sensitive_features, classes)
+            for name, own in y_scores.items()
+        }
+        good = settings.get("favourable", "high")
+        named = classes is not None or not isinstance(good, str)
+        if named or any(map(is_vectors, y_scores.values())):
+            several = read_class_models(y_scores, classes, good, y_true)
+    if several:
+        _refuse_given(_LARGEST, **rules)
+        first = next(iter(several.values()))
+        y_scores = {name: own.decisions for name, own in several.items()}
+        y_true, columns["pos_label"] = first.positive, 1
+        settings |= {"favourable": "high", "outcome": settings.get("outcome") or first.words}
+    chosen = _selection(**rules)
     governed = AuditSettings(**{"kind": _kind(next(iter(y_scores.values()))), **chosen, **settings})
-    roster, scores = _read(
-        y_scores,
-        governed,
-        sensitive_features,
-        X=X,
-        y_true=y_true,
-        sample_weight=sample_weight,
-        ids=ids,
-        pos_label=pos_label,
-        keep=keep,
-        given=given,
-        similarity=similarity,
-        categorical=categorical,
-        privileged=privileged,
-    )
+    columns |= {"X": X, "y_true": y_true, "privileged": privileged}
+    roster, scores = _read(y_scores, governed, sensitive_features, **columns)
+    if several:
+        roster = ordered_by_classes(roster, several.values())
     groups = roster.people.groups
     if groups.memberships is not None:
         raise InputError(
@@ -490,17 +513,39 @@ def compare_models(
             parameter="sensitive_features",
         )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
-    about = About(title, author, date, purpose)
     every = {name: _audited(roster, scores, name, governed) for name in scores}
     audits = tuple(build_audit(roster, own, name, about, progress) for name, own in every.items())
-    (reference, first), *others = every.items()
+    (reference, base), *others = every.items()
+    pairs = tuple(_compare(name, own, reference, base, favoured) for name, own in others)
+    if several:
+        audits = tuple(
+            with_classes(own, every[name], roster, several[name])
+            for name, own in zip(every, audits, strict=True)
+        )
+        pairs = tuple(
+            replace(pair, moves=class_moves(base, roster, several[reference], several[pair.model]))
+            for pair in pairs
+        )
     return Comparison(
         audits=audits,
-        pairs=tuple(_compare(name, own, reference, first, favoured) for name, own in others),
+        pairs=pairs,
         privileged=None
         if favoured is None
         else "; ".join(str(groups.labels[code]) for code in sorted(favoured)),
     )
+
+
+_ABOUT = ("title", "author", "date", "purpose")
+# The arguments of an audit that describe people, and their defaults.
+_COLUMNS: dict[str, Any] = {
+    "sample_weight": None,
+    "ids": None,
+    "pos_label": 1,
+    "keep": (),
+    "given": None,
+    "similarity": AUTO,
+    "categorical": (),
+}
 
 
 def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str, Any]:
@@ -545,6 +590,7 @@ def _read(
     *,
     pos_label: Any,
     privileged: Any = None,
+    entered: NDArray[np.bool_] | None = None,
     **given: Any,
 ) -> tuple[Roster, dict[str, FloatArray]]:
     """Read the people, and the scores of every model.
@@ -567,14 +613,21 @@ def _read(
         if not (hasattr(own, "predict") or hasattr(own, "predict_proba") or callable(own))
     }
     scored = _scored(list(arrays.values()))
+    if entered is not None and not entered.all():
+        scored = entered
     read = {name: _read_scores(own, settings, scored) for name, own in arrays.items()}
-    inside = {getattr(model, "sensitive_column", None) for model in y_scores.values()} - {None}
+    inside = [
+        own
+        for model in y_scores.values()
+        if (own := getattr(model, "sensitive_column", None)) is not None
+    ]
     roster = read_roster(
         settings,
         sensitive_features,
         pos_label=pos_label,
-        sensitive_column=inside.pop() if inside else None,
+        sensitive_column=inside[0] if inside else None,
         scored=scored,
+        unscored="have no score" if entered is None else "are not in the first stage",
         **given,
     )
     scores = {}
@@ -658,25 +711,13 @@ def _scores_of(model: Any, roster: Roster, settings: AuditSettings) -> FloatArra
 def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
     """Return a classifier's probability of the positive label for every row.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        A classifier with ``predict_proba``. It gets the sensitive features if it takes them and
-        does not find them in X.
-    X : table or array
-        The rows, as the model expects them.
-    sensitive_features : array-like
-        Group of every row.
-    pos_label : default=1
-        The label that counts as positive.
-
     Examples
     --------
     >>> from sklearn.dummy import DummyClassifier
     >>> score_people(DummyClassifier().fit([[0], [0]], [0, 1]), [[0]], None).tolist()
     [0.5]
     """
-    probabilities = _called(model, "predict_proba", X, sensitive_features)
+    probabilities = called(model, "predict_proba", X, sensitive_features)
     classes = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
     if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
         raise InputError(
@@ -689,16 +730,6 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
 def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
     """Return a regressor's prediction for every row.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        A regressor with ``predict``. It gets the sensitive features if it takes them and does not
-        find them in X.
-    X : table or array
-        The rows, as the model expects them.
-    sensitive_features : array-like
-        Group of every row.
-
     Examples
     --------
     >>> from sklearn.dummy import DummyRegressor
@@ -710,10 +741,10 @@ def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
             f"{type(model).__name__} is a classifier, and kind='number' audits predictions in "
             "units of the target. Pass a regressor, or leave out kind."
         )
-    return NUMBER.read(_called(model, "predict", X, sensitive_features), name="predict")
+    return NUMBER.read(called(model, "predict", X, sensitive_features), name="predict")
 
 
-def _called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:
+def called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:
     """Return what a method of a model returns for the rows. It gets the groups if it takes them."""
     call, given = getattr(model, method), {}
     takes = "sensitive_features" in inspect.signature(call).parameters
@@ -776,7 +807,9 @@ def build_audit(
     settings, decides = data.settings, data.decides
     step = progress or (lambda name: None)
     step("groups and gaps")
-    groups, ratio, attributes = describe_groups(data), selection_ratio(data), _attributes(data)
+    groups, ratio = describe_groups(data), selection_ratio(data)
+    named = zip(data.groups.attributes, data.groups.crossed, strict=True)
+    attributes = tuple(part_facts(data.of(own), name) for name, own in named)
     step("matchings")
     # Fewer people are drawn if there are many pairs, to keep the time from growing with them.
     share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(data.matched_pairs), 1)))
@@ -787,7 +820,8 @@ def build_audit(
     if roster.columns and not data.refused and len(data.compared) <= MANY_GROUPS:
         excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
-    gaps, by_pair = unknown_ranges(data, gaps, by_pair)
+    if data.groups.apart:
+        gaps, by_pair = unknown_ranges(data, gaps, by_pair)
     step("subsets")
     subsets = None
     if roster.columns:
@@ -797,13 +831,9 @@ def build_audit(
     step("people")
     number = _along_number(data, roster)
     pairs = join_pairs(matchers)
-    near = tuple(found for matcher in matchers if (found := matcher.near()) is not None)
+    near = joined([matcher.near() for matcher in matchers]) if roster.columns and pairs else None
     return Audit(
-        model_name=model_name,
-        n_rows=data.weights.people,
-        threshold=settings.threshold if decides else None,
-        confidence=settings.confidence,
-        score_edges=score_edges(data),
+        **_shared(data, roster, model_name, about),
         groups=groups,
         selection_ratio=ratio,
         gaps=gaps,
@@ -812,15 +842,10 @@ def build_audit(
         individuals=_individuals(data, sample, roster, pairs, near, match_across(data, sample))
         if pairs
         else None,
-        provenance=_provenance(data, roster),
         pair_gaps=by_pair,
         reference=data.labels[data.reference],
         unknown=tuple(data.labels[code] for code in data.groups.apart),
         attributes=attributes,
-        n_selected=data.weights.take(data.selected).people if decides else None,
-        favourable=settings.favourable,
-        outcome=settings.named_outcome,
-        about=about,
         weights=None
         if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
         else settings.weight_kind,
@@ -828,14 +853,11 @@ def build_audit(
         notes=(
             *roster.notes(),
             *_hints(data, roster, model_name, groups),
-            *unknown_notes(data, gaps),
+            *(unknown_notes(data, gaps) if data.groups.apart else ()),
             *_number_notes(number),
         ),
         impact=impact_tables(data) if decides else (),
-        kind=settings.kind,
-        spread=None if decides else _spread(roster, data.scores),
-        score_values=few_values(data),
-        conditional=conditional_facts(data, roster),
+        conditional=() if roster.strata is None else conditional_facts(data, roster.strata),
         number=number,
         similarity=roster.similarity.weights,
         ratio_reference=base_label(data),
@@ -877,47 +899,54 @@ def _hints(
         yield f"People with a positive label have lower scores than others. {advice}"
 
 
-def _refuse_matching(**given: Any) -> None:
-    """Raise if something was given that needs groups which are known."""
+def _shared(data: Audited, roster: Roster, model_name: str, about: About) -> dict[str, Any]:
+    """Return the facts that every audit has, whether or not groups are known."""
+    settings, decides = data.settings, data.decides
+    return {
+        "model_name": model_name,
+        "n_rows": data.weights.people,
+        "threshold": settings.threshold if decides else None,
+        "confidence": settings.confidence,
+        "score_edges": score_edges(data),
+        "provenance": _provenance(data, roster),
+        "n_selected": data.weights.take(data.selected).people if decides else None,
+        "favourable": settings.favourable,
+        "outcome": settings.named_outcome,
+        "about": about,
+        "kind": settings.kind,
+        "spread": None if decides else _spread(roster, data.scores),
+        "score_values": few_values(data),
+    }
+
+
+_LARGEST = "the largest probability of several classes decides."
+
+
+def _refuse_given(why: str, **given: Any) -> None:
+    """Raise if something was given that does not go with the rest."""
     for name, value in given.items():
         if value is not None:
-            raise InputError(
-                f"{name} was given, and groups are estimated. People are compared one by one only "
-                f"if their groups are known. Leave {name} out.",
-                parameter=name,
-            )
+            raise InputError(f"{name} was given, and {why} Leave {name} out.", parameter=name)
 
 
 def _build_estimated(
     roster: Roster, data: Audited, model_name: str, about: About, known: Any
 ) -> Audit:
     """Return the audit of one model where groups are known only as probabilities."""
-    found, settings = estimate_gaps(data, known, roster.positions, roster.n_given), data.settings
+    found = estimate_gaps(data, known, roster.positions, roster.n_given)
     largest = max(found.groups, key=lambda group: group.n_rows)
     return Audit(
-        model_name=model_name,
-        n_rows=data.weights.people,
-        threshold=settings.threshold if data.decides else None,
-        confidence=settings.confidence,
-        score_edges=score_edges(data),
+        **_shared(data, roster, model_name, about),
         groups=found.groups,
         selection_ratio=found.selection_ratio,
         gaps=found.gaps,
         matchings=(Matching((0, 0), False, refused=UNMATCHED),),
         subsets=None,
         individuals=None,
-        provenance=_provenance(data, roster),
         pair_gaps=found.pair_gaps,
         reference=largest.label,
-        n_selected=data.weights.take(data.selected).people if data.decides else None,
-        favourable=settings.favourable,
-        outcome=settings.named_outcome,
-        about=about,
-        weights=None if data.people.weight is None else settings.weight_kind,
+        weights=None if data.people.weight is None else data.settings.weight_kind,
         notes=(*roster.notes(), *found.notes),
-        kind=settings.kind,
-        spread=None if data.decides else _spread(roster, data.scores),
-        score_values=few_values(data),
         estimated=found.facts,
     )
 
@@ -947,27 +976,6 @@ def _number_notes(found: NumberDependence | None) -> tuple[str, ...]:
         "The mean score at a person's number differs from the mean score of all by "
         f"{found.value:.4f} on average [{found.low:.4f}, {found.high:.4f}].",
     )
-
-
-def _attributes(data: Audited) -> tuple[AttributeFacts, ...]:
-    """Return the facts about the groups of each attribute, if there are several."""
-    facts = []
-    for name, groups in zip(data.groups.attributes, data.groups.crossed, strict=True):
-        own = data.of(groups)
-        gaps, by_pair = take_gaps(own)
-        facts.append(
-            AttributeFacts(
-                name=name,
-                groups=describe_groups(own),
-                selection_ratio=selection_ratio(own),
-                gaps=gaps,
-                pair_gaps=by_pair,
-                reference=own.labels[own.reference],
-                unknown=tuple(own.labels[code] for code in groups.apart),
-                ratio_reference=base_label(own),
-            )
-        )
-    return tuple(facts)
 
 
 def _with_costs_of_all(
@@ -1004,7 +1012,7 @@ def _individuals(
     sample: Sample,
     roster: Roster,
     pairs: dict[str, Pairs],
-    near: tuple[NearPeople, ...],
+    near: Pairs | None,
     across: dict[str, Pairs],
 ) -> Individuals:
     """Return the people of the sample, one by one."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fairmatch.auditing.facts import ClassCell, ClassFacts, ClassGroup, Estimate, Gap
+from fairmatch.auditing.facts import Audit, ClassCell, ClassFacts, ClassGroup, Estimate, Gap
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.people import Audited, Roster
 from fairmatch.exceptions import InputError, LabelError
@@ -87,6 +87,59 @@ def read_class_scores(
     return ClassScores(scores, outcome, codes)
 
 
+def read_class_models(
+    y_scores: Mapping[str, Any], classes: Sequence[Any] | None, favourable: Any, y_true: Any
+) -> dict[str, ClassScores]:
+    """Return the scores of several models of the same classes; none if there are two classes."""
+    found = {
+        name: read_class_scores(own, classes, favourable, y_true) for name, own in y_scores.items()
+    }
+    if len({None if own is None else own.outcome.classes for own in found.values()}) > 1:
+        raise InputError(
+            "The models have different classes, and only models of the same classes can be "
+            "compared. Pass scores with the same columns.",
+            parameter="y_scores",
+        )
+    return {name: own for name, own in found.items() if own is not None}
+
+
+def class_moves(
+    data: Audited, roster: Roster, first: ClassScores, second: ClassScores
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return for each group how many people each two classes of two models have."""
+    kept = slice(None) if roster.positions is None else roster.positions
+    before, after = (largest_class(own.scores[kept]) for own in (first, second))
+    names = [str(name) for name in first.outcome.classes]
+    found = {}
+    for code, label in enumerate(data.labels):
+        rows = data.groups.is_group(code)
+        weights = data.weights.take(rows)
+        ones = weights.values if weights.is_counts else None
+        pairs = len(names) * before[rows] + after[rows]
+        counts = np.bincount(pairs, ones, minlength=len(names) ** 2).astype(int)
+        table = counts.reshape(len(names), -1).tolist()
+        found[label] = {
+            name: dict(zip(names, own, strict=True)) for name, own in zip(names, table, strict=True)
+        }
+    return found
+
+
+def ordered_by_classes(roster: Roster, given: Iterable[ClassScores]) -> Roster:
+    """Return people whose order and copies are those of all probabilities, not of decisions."""
+    kept = slice(None) if roster.positions is None else roster.positions
+    return roster.ordered([column for own in given for column in own.scores[kept].T])
+
+
+def with_classes(found: Audit, data: Audited, roster: Roster, given: ClassScores) -> Audit:
+    """Return an audit with the facts about all classes, and the people's probabilities."""
+    people = found.individuals
+    if people is not None:
+        columns = given.scores[list(people.rows)].T.tolist()
+        names = map(str, given.outcome.classes)
+        people = replace(people, chances=dict(zip(names, map(tuple, columns), strict=True)))
+    return replace(found, classes=class_facts(data, roster, given), individuals=people)
+
+
 def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts:
     """Return the facts about all classes; ``data`` has the decisions on favourable classes."""
     kept = slice(None) if roster.positions is None else roster.positions
@@ -95,20 +148,25 @@ def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts
     people = replace(roster.people, labels=labels)
     scored = ScoredPeople(people, vectors, Settings(outcome=outcome))
     names = tuple(map(str, outcome.classes))
-    cells = [("demographic_parity_gap", ClassRates())]
-    if labels is not None:
-        cells.append(("true_positive_gap", ClassRates("recall")))
+    cells = [ClassRates()] if labels is None else [ClassRates(), ClassRates("recall")]
+    groups = tuple(_group(data, scored, code) for code in range(people.groups.n_groups))
+    shares = {group.label: {None: group.shares, **group.confusion} for group in groups}
+
+    def is_stated(cell: ClassCell) -> bool:
+        rates = [shares[name][cell.given][cell.decided] for name in cell.groups]
+        return all(rate.value is not None for rate in rates)
+
     return ClassFacts(
         names,
         outcome.ordered,
         tuple(names[own] for own in outcome.favourable),
-        tuple(_group(data, scored, code) for code in range(people.groups.n_groups)),
+        groups,
         tuple(
             _gap(data, scored, name)
             for name, measure in MEASURES.items()
             if measure.several is not None and (labels is not None or not measure.needs_labels)
         ),
-        tuple(cell for _, gap in cells for cell in _cells(scored, gap, data)),
+        tuple(cell for gap in cells for cell in _cells(scored, gap, data) if is_stated(cell)),
         {name: _impact(data, vectors, at) for at, name in enumerate(names)},
     )
 
@@ -126,15 +184,17 @@ def _group(data: Audited, scored: ScoredPeople, code: int) -> ClassGroup:
     if scored.people.labels is None:
         return ClassGroup(str(groups.labels[code]), weights.people, shares, None, {})
     truth = scored.people.labels.values[rows]
-    confusion = {}
+    confusion, n_true = {}, {}
     for label, name in enumerate(classes):
         own = weights.take(truth == label)
+        n_true[str(name)] = own.people
         confusion[str(name)] = {
             str(other): _share(data, decided[truth == label] == at, own, f"label {name}")
             for at, other in enumerate(classes)
         }
     right = _share(data, decided == truth, weights, "this group")
-    return ClassGroup(str(groups.labels[code]), weights.people, shares, right, confusion)
+    own_label = str(groups.labels[code])
+    return ClassGroup(own_label, weights.people, shares, right, confusion, n_true)
 
 
 def _share(data: Audited, hits: BoolArray, weights: Weights, where: str) -> Estimate:

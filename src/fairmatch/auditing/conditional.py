@@ -8,19 +8,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from fairmatch.auditing.facts import ConditionalFacts, Estimate, StratumFacts
-from fairmatch.auditing.people import Audited, Roster
+from fairmatch.auditing.people import Audited
 from fairmatch.measures.conditional import ConditionalGap, gaps_within
 from fairmatch.measures.contingency import breslow_day, cochran_mantel_haenszel, mantel_haenszel
 from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.registry import MEASURES
+from fairmatch.people.strata import Codes
 from fairmatch.people.weights import Moments
 
 
-def conditional_facts(data: Audited, roster: Roster) -> tuple[ConditionalFacts, ...]:
-    """Return every group compared with the reference group within strata; nothing without them."""
-    if roster.strata is None:
-        return ()
-    people = replace(data.people, strata=roster.strata)
+def conditional_facts(data: Audited, strata: Codes) -> tuple[ConditionalFacts, ...]:
+    """Return every group compared with the reference group within strata."""
+    people = replace(data.people, strata=strata)
     scored = ScoredPeople(people, data.scores, data.scored.settings)
     measure = MEASURES["demographic_parity_gap" if data.decides else "mean_parity_gap"]
     reference = data.groups.labels[data.reference]

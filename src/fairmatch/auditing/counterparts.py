@@ -39,17 +39,10 @@ _TABLES = 4
 
 @dataclass(frozen=True)
 class Differing:
-    """A column in which two people differ.
+    """A column in which two people differ."""
 
-    Attributes
-    ----------
-    column : str
-        The column.
-    own, other : str, float or None
-        The explained person's value and the other value. None means that it is missing.
-    """
-
-    column: str
+    column: str  #: The column.
+    #: The explained person's value and the other value. None means that it is missing.
     own: Value
     other: Value
 
@@ -66,34 +59,18 @@ class Differing:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """Another person, or the prototype of several, beside the person explained.
+    """Another person, or the prototype of several, beside the person explained."""
 
-    Attributes
-    ----------
-    group : str
-        The group.
-    score : float
-        The score; of a prototype, the median score.
-    selected : bool or None
-        Whether the person is selected; of a prototype, whether at least half of the people are.
-        None for predictions of a number, which select nobody.
-    distance : float
-        Squared distance; of a prototype, the median squared distance.
-    differing : tuple of Differing
-        The columns that differ, with the largest contribution to the distance first.
-    id : str or None
-        The person's identifier. A prototype has none.
-    n_people : int
-        How many people this describes: 1, or the people of the prototype.
-    """
-
-    group: str
-    score: float
+    group: str  #: The group.
+    score: float  #: The score; of a prototype, the median score.
+    #: Whether the person is selected; of a prototype, whether at least half of the people are. None
+    #: for predictions of a number, which select nobody.
     selected: bool | None
-    distance: float
+    distance: float  #: Squared distance; of a prototype, the median squared distance.
+    #: The columns that differ, with the largest contribution to the distance first.
     differing: tuple[Differing, ...]
-    id: str | None = None
-    n_people: int = 1
+    id: str | None = None  #: The person's identifier. A prototype has none.
+    n_people: int = 1  #: How many people this describes: 1, or the people of the prototype.
 
 
 @dataclass(frozen=True)
@@ -101,54 +78,32 @@ class Explanation:
     """A person's decision, beside the plain model's and beside other people's.
 
     ``print`` shows sentences, `to_dict` returns the facts, and notebooks show a card.
-
-    Attributes
-    ----------
-    id, group : str
-        The person's identifier and group.
-    score : float
-        The person's score.
-    selected : bool or None
-        Whether the person is selected. None for predictions of a number.
-    threshold : float or None
-        The score at which decisions change. None for predictions of a number.
-    plain_score : float or None
-        The score of the plain model, if there is one.
-    plain_selected : bool or None
-        The decision of the plain model, if there is one.
-    nearest : tuple of Counterpart
-        The nearest people of every other group, among everybody in the table.
-    matched : tuple of Counterpart
-        The matched person of every other group, by the nearest fair matching. It is empty if
-        only prototypes are shown, because a match is one person.
-    flip : Counterpart or None
-        The nearest person of the same group with the other decision: the smallest change of
-        features, among real people, at which the decision differs. None if there is nobody.
-    outcome : str
-        What the selected are called.
-    prototypes : tuple of Counterpart
-        Medians of the ten nearest people, or of ``prototype`` of them, of every other group that
-        has so many. A letter shows these and no single person.
-    flip_prototype : Counterpart or None
-        The same of people of the own group with the other decision.
-    n_other : int
-        How many people of the own group have the other decision.
     """
 
+    #: The person's identifier and group.
     id: str
     group: str
-    score: float
-    selected: bool | None
+    score: float  #: The person's score.
+    selected: bool | None  #: Whether the person is selected. None for predictions of a number.
+    #: The score at which decisions change. None for predictions of a number.
     threshold: float | None
-    plain_score: float | None
-    plain_selected: bool | None
+    plain_score: float | None  #: The score of the plain model, if there is one.
+    plain_selected: bool | None  #: The decision of the plain model, if there is one.
+    #: The nearest people of every other group, among everybody in the table.
     nearest: tuple[Counterpart, ...]
+    #: The matched person of every other group, by the nearest fair matching. It is empty if only
+    #: prototypes are shown, because a match is one person.
     matched: tuple[Counterpart, ...]
+    #: The nearest person of the same group with the other decision: the smallest change of
+    #: features, among real people, at which the decision differs. None if there is nobody.
     flip: Counterpart | None
-    outcome: str = "selected"
+    outcome: str = "selected"  #: What the selected are called.
+    #: Medians of the ten nearest people, or of ``prototype`` of them, of every other group that has
+    #: so many. A letter shows these and no single person.
     prototypes: tuple[Counterpart, ...] = ()
+    #: The same of people of the own group with the other decision.
     flip_prototype: Counterpart | None = None
-    n_other: int = 0
+    n_other: int = 0  #: How many people of the own group have the other decision.
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values."""

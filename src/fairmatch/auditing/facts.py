@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from html import escape
 from math import isclose
 from pathlib import Path
@@ -24,6 +25,7 @@ from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
 from fairmatch.people.files import write_whole
 from fairmatch.people.groups import read_groups
+from fairmatch.people.leaks import Leak
 from fairmatch.people.people import People
 from fairmatch.people.roles import ColumnRole
 
@@ -32,58 +34,38 @@ from fairmatch.people.roles import ColumnRole
 class Estimate:
     """A number and its confidence interval.
 
-    Attributes
-    ----------
-    value, low, high : float or None
-        The estimate and the limits of its interval. All are None where no statement is made, and
-        the limits alone are None where there is no interval.
-    refused : str or None
-        Why no statement is made, or None.
-
     Examples
     --------
     >>> Estimate(0.25, 0.2, 0.3)
     Estimate(value=0.25, low=0.2, high=0.3, refused=None)
     """
 
+    #: The estimate and the limits of its interval. All are None where no statement is made, and the
+    #: limits alone are None where there is no interval.
     value: float | None
     low: float | None = None
     high: float | None = None
-    refused: str | None = None
+    refused: str | None = None  #: Why no statement is made, or None.
 
 
 @dataclass(frozen=True)
 class FeatureCost:
-    """The part of a transport cost that comes from one column of the table.
+    """The part of a transport cost that comes from one column of the table."""
 
-    Attributes
-    ----------
-    name : str
-        The column, before encoding.
-    cost, smallest, random : float
-        Its part of the cost of the matching in question, of the nearest matching, and of a random
-        one.
-    share : float
-        Its share of the cost of the matching in question.
-    """
-
-    name: str
+    name: str  #: The column, before encoding.
+    #: Its part of the cost of the matching in question, of the nearest matching, and of a random
+    #: one.
     cost: float
     smallest: float
     random: float
-    share: float
+    share: float  #: Its share of the cost of the matching in question.
 
 
 @dataclass(frozen=True)
 class About:
-    """What people want to know of an audit before they read it.
+    """What people want to know of an audit before they read it."""
 
-    Attributes
-    ----------
-    title, author, date, purpose : str or None
-        The texts as they were given, or None where none was given.
-    """
-
+    #: The texts as they were given, or None where none was given.
     title: str | None = None
     author: str | None = None
     date: str | None = None
@@ -91,114 +73,52 @@ class About:
 
 
 @dataclass(frozen=True)
-class LeakFacts:
-    """A column that gives the group away.
-
-    Attributes
-    ----------
-    column : str
-        The column.
-    kind : {"copy", "determines", "near"}
-        ``"copy"`` if it holds the names of the groups, ``"determines"`` if it determines the group
-        in every row, and ``"near"`` if it does so in nearly every row.
-    attribute : str or None
-        The attribute that it gives away, where there are several.
-    group : str or None
-        The one group that it tells from all others. It is None where it tells all groups apart.
-    agreement : float
-        Agreement with the group beyond chance, from 0 to 1.
-    words : str
-        A description of the leak.
-    """
-
-    column: str
-    kind: str
-    attribute: str | None
-    group: str | None
-    agreement: float
-    words: str
-
-
-@dataclass(frozen=True)
 class CalibrationBin:
-    """People whose scores fall into one interval, and what became of them.
+    """People whose scores fall into one interval, and what became of them."""
 
-    Attributes
-    ----------
-    low, high : float
-        The ends of the interval. The lower end belongs to it; in the last interval both ends do.
-        Scores that take few values have an interval each, whose ends are equal.
-    n_rows : int
-        Number of people in the interval.
-    mean_score : float or None
-        Their mean score, or None if nobody is in the interval.
-    positive_rate : Estimate
-        The share of them with a positive label.
-    """
-
+    #: The ends of the interval. The lower end belongs to it; in the last interval both ends do.
+    #: Scores that take few values have an interval each, whose ends are equal.
     low: float
     high: float
-    n_rows: int
-    mean_score: float | None
-    positive_rate: Estimate
+    n_rows: int  #: Number of people in the interval.
+    mean_score: float | None  #: Their mean score, or None if nobody is in the interval.
+    positive_rate: Estimate  #: The share of them with a positive label.
 
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """One group: its size, its scores and, with labels, how well the model does there.
+    """One group: its size, its scores and, with labels, how well the model does there."""
 
-    Attributes
-    ----------
-    label : str
-        Name of the group.
-    n_rows : int
-        Number of people in the group.
-    selection_rate : Estimate
-        Share of people who are selected. It has no value for predictions, which select nobody.
-    mean_score : Estimate
-        Mean score.
-    score_counts : tuple of int
-        Number of people per interval of `Audit.score_edges`. With survey weights these are shares
-        of the weight, as whole numbers that sum to `n_rows`.
-    base_rate : Estimate or None
-        Share of people with the favourable label. It is None without labels.
-    accuracy : Estimate or None
-        Share of decisions that agree with the label. It is None without labels.
-    true_positive_rate, false_positive_rate : Estimate or None
-        Share selected among people with the favourable label, and among the others. They are None
-        without labels.
-    auc : Estimate or None
-        Area under the receiver operating characteristic: the quality of the ranking. It is None
-        without labels.
-    calibration : tuple of CalibrationBin
-        Scores and labels by interval of scores. It is empty without labels.
-    calibration_error : float or None
-        Distance between mean score and share of positive labels, averaged over the bins with the
-        number of people as weight. It is None without labels, and for scores that are no
-        probabilities: decisions, and scores with a range of their own.
-    weight : float or None
-        Sum of the weights. It is None where every row is one person.
-    effective_size : float or None
-        How many people of equal weight the rows are worth. It is None without survey weights.
-    ratio : float or None
-        Selection rate over that of `Audit.ratio_reference`. It is None where one of the two is not
-        stated, and for people of unknown group.
-    """
-
-    label: str
-    n_rows: int
+    label: str  #: Name of the group.
+    n_rows: int  #: Number of people in the group.
+    #: Share of people who are selected. It has no value for predictions, which select nobody.
     selection_rate: Estimate
-    mean_score: Estimate
+    mean_score: Estimate  #: Mean score.
+    #: Number of people per interval of `Audit.score_edges`. With survey weights these are shares of
+    #: the weight, as whole numbers that sum to `n_rows`.
     score_counts: tuple[int, ...]
+    #: Share of people with the favourable label. It is None without labels.
     base_rate: Estimate | None = None
+    #: Share of decisions that agree with the label. It is None without labels.
     accuracy: Estimate | None = None
+    #: Share selected among people with the favourable label, and among the others. They are None
+    #: without labels.
     true_positive_rate: Estimate | None = None
     false_positive_rate: Estimate | None = None
+    #: Area under the receiver operating characteristic: the quality of the ranking. It is None
+    #: without labels.
     auc: Estimate | None = None
+    #: Scores and labels by interval of scores. It is empty without labels.
     calibration: tuple[CalibrationBin, ...] = ()
+    #: Distance between mean score and share of positive labels, averaged over the bins with the
+    #: number of people as weight. It is None without labels, and for scores that are no
+    #: probabilities: decisions, and scores with a range of their own.
     calibration_error: float | None = None
-    weight: float | None = None
+    weight: float | None = None  #: Sum of the weights. It is None where every row is one person.
+    #: How many people of equal weight the rows are worth. It is None without survey weights.
     effective_size: float | None = None
+    #: Selection rate over that of `Audit.ratio_reference`. It is None where one of the two is not
+    #: stated, and for people of unknown group.
     ratio: float | None = None
 
     @property
@@ -211,99 +131,79 @@ class GroupFacts:
 
 @dataclass(frozen=True)
 class Gap:
-    """A gap between two groups, with its confidence interval.
+    """A gap between two groups, with its confidence interval."""
 
-    Attributes
-    ----------
-    name, symbol : str
-        Name of the measure in `fairmatch.measures`, and the paper's symbol.
-    value, low, high : float or None
-        The gap and the limits of its interval. They are None where no statement is made.
-    signed : float or None
-        Second group minus first, for gaps that are a difference of two rates or means.
-    p_value : float or None
-        P-value of a permutation test of equal score distributions, if the interval rests on one.
-    method : str
-        How the interval was computed.
-    refused : str or None
-        Why no statement is made, or None.
-    groups : tuple of two str, or None
-        The two groups. It is None where no statement is made.
-    favoured : str or None
-        The group that is better off, for gaps that have a direction and are not 0.
-    expected : float or None
-        What the value would average if the groups did not differ. A largest gap over pairs of
-        groups is never 0, and least so with many small groups.
-    detectable : float or None
-        The smallest true gap between these two groups that so many people would show with a
-        probability of 80 %. It is None for distances between distributions.
-    ends : tuple of two float, or None
-        For the gap of matched people: the excess over the gap of permuted groups, at the least and
-        at the greatest mean gap of all matchings that are as good as the nearest. The value is the
-        first of them, and the limits go around both.
-    raw : tuple of two float, or None
-        The least and the greatest mean gap themselves. They are never 0, even if group plays no
-        part, so they say nothing without ``raw_expected``.
-    raw_expected : tuple of two float, or None
-        What the two would average if group played no part.
-    unknown_range : tuple of two float, or None
-        Where there are people without a group: the smallest and the largest gap over all ways in
-        which they could belong to the compared groups. It is None for gaps that have no such
-        range, and where every group is known.
-    """
-
+    #: Name of the measure in `fairmatch.measures`, and the paper's symbol.
     name: str
     symbol: str
+    #: The gap and the limits of its interval. They are None where no statement is made.
     value: float | None
     low: float | None
     high: float | None
+    #: Second group minus first, for gaps that are a difference of two rates or means.
     signed: float | None
+    #: P-value of a permutation test of equal score distributions, if the interval rests on one.
     p_value: float | None
-    method: str
-    refused: str | None = None
-    groups: tuple[str, str] | None = None
+    method: str  #: How the interval was computed.
+    refused: str | None = None  #: Why no statement is made, or None.
+    groups: tuple[str, str] | None = None  #: The two groups. It is None where no statement is made.
+    #: The group that is better off, for gaps that have a direction and are not 0.
     favoured: str | None = None
+    #: What the value would average if the groups did not differ. A largest gap over pairs of groups
+    #: is never 0, and least so with many small groups.
     expected: float | None = None
+    #: The smallest true gap between these two groups that so many people would show with a
+    #: probability of 80 %. It is None for distances between distributions.
     detectable: float | None = None
+    #: For the gap of matched people: the excess over the gap of permuted groups, at the least and
+    #: at the greatest mean gap of all matchings that are as good as the nearest. The value is the
+    #: first of them, and the limits go around both.
     ends: tuple[float, float] | None = None
+    #: The least and the greatest mean gap themselves. They are never 0, even if group plays no
+    #: part, so they say nothing without ``raw_expected``.
     raw: tuple[float, float] | None = None
+    #: What the two would average if group played no part.
     raw_expected: tuple[float, float] | None = None
+    #: Where there are people without a group: the smallest and the largest gap over all ways in
+    #: which they could belong to the compared groups. It is None for gaps that have no such range,
+    #: and where every group is known.
     unknown_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
-class AttributeFacts:
-    """One of several attributes, by itself.
+class PartFacts:
+    """The groups of one of several attributes, or the people of one period, by themselves."""
 
-    Attributes
-    ----------
-    name : str
-        The attribute.
-    groups : tuple of GroupFacts
-        Its groups.
-    selection_ratio : Estimate
-        Smallest selection rate divided by that of `ratio_reference`.
-    gaps : tuple of Gap
-        Every gap that the data allow, each the largest over pairs of groups.
-    pair_gaps : tuple of Gap
-        The gaps of each group with the reference group, and of the two groups that are farthest
-        apart. It is empty for two groups.
-    reference : str
-        The largest group, or the value of the reference group that was named.
-    unknown : tuple of str
-        The group of people for whom the attribute is missing.
-    ratio_reference : str or None
-        The group whose selection rate others are divided by, as in `Audit`.
-    """
-
-    name: str
-    groups: tuple[GroupFacts, ...]
-    selection_ratio: Estimate
-    gaps: tuple[Gap, ...]
+    name: str  #: The attribute, or the period.
+    groups: tuple[GroupFacts, ...]  #: Its groups.
+    selection_ratio: Estimate  #: Smallest selection rate divided by that of `ratio_reference`.
+    gaps: tuple[Gap, ...]  #: Every gap that the data allow, each the largest over pairs of groups.
+    #: The gaps of each group with the reference group, and of the two groups that are farthest
+    #: apart. It is empty for two groups.
     pair_gaps: tuple[Gap, ...]
-    reference: str
-    unknown: tuple[str, ...] = ()
+    reference: str  #: The largest group, or the value of the reference group that was named.
+    unknown: tuple[str, ...] = ()  #: The group of people for whom the attribute is missing.
+    #: The group whose selection rate others are divided by, as in `Audit`.
     ratio_reference: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the difference between two groups changes from one period to the next."""
+
+    #: The two periods, and the two groups.
+    before: str
+    after: str
+    group: str
+    reference: str
+    measure: str  #: Name of the measure that the rates or means belong to.
+    #: The group's rate or mean minus that of the reference group, in the two periods.
+    differences: tuple[float, float]
+    #: The second difference minus the first. The interval and the test take the people of the two
+    #: periods as different people, and the interval holds for this change by itself.
+    change: Estimate
+    p_value: float  #: Of the test that the difference does not change.
+    p_adjusted: float = 1.0  #: The p-value adjusted for the number of changes (Holm).
 
 
 RULE = (
@@ -321,73 +221,44 @@ FOUR_FIFTHS = 0.8
 
 @dataclass(frozen=True)
 class CategoryImpact:
-    """One category: how often its people are selected, and how often they score high.
+    """One category: how often its people are selected, and how often they score high."""
 
-    Attributes
-    ----------
-    category : str
-        The category, such as "female" or "female, Black".
-    values : tuple of str
-        The value of each attribute.
-    n_people, n_selected : int
-        Number of people in the category, and number of those selected, which is None where it is
-        withheld.
-    share : float
-        Its share of all people whose category is known.
-    selection_rate : Estimate
-        Share of the people who are selected.
-    impact_ratio : Estimate
-        Selection rate divided by that of `ImpactTable.most_selected`.
-    p_value : float or None
-        P-value of Fisher's exact test that the selection rate equals that of the category it is
-        compared with. It is None for that category itself, or if there is no such category.
-    scoring_rate : Estimate or None
-        Share of the people whose score is better than the median of everybody. It is None where
-        the scores are decisions.
-    scoring_ratio : Estimate or None
-        Scoring rate divided by that of the category with the highest scoring rate.
-    is_small : bool
-        Whether its share is below 2%. Such a category is shown, but others are not compared with
-        it.
-    below_four_fifths : bool or None
-        Whether the impact ratio is below 0.8. It is None without a ratio.
-    is_few : bool
-        Whether the people are so few that the audit states nothing else about them.
-    p_adjusted : float or None
-        The p-value adjusted for the number of categories (Holm).
-    standard_deviations : float or None
-        By how many standard deviations the selection rate differs from that of the category it is
-        compared with (two-sample z); negative if it is lower.
-    exact_standard_deviations : float or None
-        The number of standard deviations that has the p-value of Fisher's exact test.
-    shortfall : float or None
-        How many more selections would bring the category to the rate it is compared with.
-    flips : bool or None
-        Whether one selection more or less changes the verdict of the four-fifths rule.
-    weight, weight_selected, effective_size : float or None
-        With survey weights: the weight of the people, the weight of those selected, and the
-        effective number of people. The selection rate is the second divided by the first. They are
-        None without survey weights.
-    """
-
-    category: str
-    values: tuple[str, ...]
+    category: str  #: The category, such as "female" or "female, Black".
+    values: tuple[str, ...]  #: The value of each attribute.
+    #: Number of people in the category, and number of those selected, which is None where it is
+    #: withheld.
     n_people: int
     n_selected: int | None
-    share: float
-    selection_rate: Estimate
-    impact_ratio: Estimate
+    share: float  #: Its share of all people whose category is known.
+    selection_rate: Estimate  #: Share of the people who are selected.
+    impact_ratio: Estimate  #: Selection rate divided by that of `ImpactTable.most_selected`.
+    #: P-value of Fisher's exact test that the selection rate equals that of the category it is
+    #: compared with. It is None for that category itself, or if there is no such category.
     p_value: float | None
+    #: Share of the people whose score is better than the median of everybody. It is None where the
+    #: scores are decisions.
     scoring_rate: Estimate | None
+    #: Scoring rate divided by that of the category with the highest scoring rate.
     scoring_ratio: Estimate | None
+    #: Whether its share is below 2%. Such a category is shown, but others are not compared with it.
     is_small: bool
+    #: Whether the impact ratio is below 0.8. It is None without a ratio.
     below_four_fifths: bool | None
+    #: Whether the people are so few that the audit states nothing else about them.
     is_few: bool = False
-    p_adjusted: float | None = None
+    p_adjusted: float | None = None  #: The p-value adjusted for the number of categories (Holm).
+    #: By how many standard deviations the selection rate differs from that of the category it is
+    #: compared with (two-sample z); negative if it is lower.
     standard_deviations: float | None = None
+    #: The number of standard deviations that has the p-value of Fisher's exact test.
     exact_standard_deviations: float | None = None
+    #: How many more selections would bring the category to the rate it is compared with.
     shortfall: float | None = None
+    #: Whether one selection more or less changes the verdict of the four-fifths rule.
     flips: bool | None = None
+    #: With survey weights: the weight of the people, the weight of those selected, and the
+    #: effective number of people. The selection rate is the second divided by the first. They are
+    #: None without survey weights.
     weight: float | None = None
     weight_selected: float | None = None
     effective_size: float | None = None
@@ -395,37 +266,23 @@ class CategoryImpact:
 
 @dataclass(frozen=True)
 class ImpactTable:
-    """The categories of one attribute, or of several crossed.
+    """The categories of one attribute, or of several crossed."""
 
-    Attributes
-    ----------
-    attributes : tuple of str
-        The attribute, or those whose combinations are the categories.
-    categories : tuple of CategoryImpact
-        One per category that occurs, in the order of the labels.
-    n_people : int
-        Number of people whose category is known.
-    n_unknown : int
-        Number of people who were scored but whose category is unknown. They are left out. It is
-        None where the number is withheld.
-    most_selected, highest_scoring : str or None
-        The categories that others are compared with: those with the highest rate among categories
-        with 2% of the people and ``min_group_size`` people (the first of several), or the
-        reference group that was named.
-    median_score : float or None
-        Median score of everybody. It is None where the scores are decisions.
-    rule : str
-        The text whose vocabulary the table follows.
-    """
-
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...]  #: The attribute, or those whose combinations are the categories.
+    #: One per category that occurs, in the order of the labels.
     categories: tuple[CategoryImpact, ...]
-    n_people: int
+    n_people: int  #: Number of people whose category is known.
+    #: Number of people who were scored but whose category is unknown. They are left out. It is None
+    #: where the number is withheld.
     n_unknown: int | None
+    #: The categories that others are compared with: those with the highest rate among categories
+    #: with 2% of the people and ``min_group_size`` people (the first of several), or the reference
+    #: group that was named.
     most_selected: str | None
     highest_scoring: str | None
+    #: Median score of everybody. It is None where the scores are decisions.
     median_score: float | None
-    rule: str = RULE
+    rule: str = RULE  #: The text whose vocabulary the table follows.
 
     def highest(self, rate: str) -> tuple[str, ...]:
         """Return the categories that share the highest rate, of those that are large enough.
@@ -453,22 +310,23 @@ class ImpactTable:
 
 
 @dataclass(frozen=True)
+class StageFacts:
+    """Who gets from one stage of a procedure to another."""
+
+    stage: str  #: The stage.
+    #: The stage whose people are counted: the one before, or the first one for the whole procedure.
+    among: str
+    impact: tuple[ImpactTable, ...]  #: Rates and impact ratios, as in `Audit.impact`.
+
+
+@dataclass(frozen=True)
 class CurvePoint:
-    """A point of a model's curve: how near matched people can be at a mean score gap.
+    """A point of a model's curve: how near matched people can be at a mean score gap."""
 
-    Attributes
-    ----------
-    gap : float
-        The mean score gap that is allowed.
-    cost : float
-        The least mean squared distance between matched people at this gap.
-    position : float or None
-        Where the cost lies between that of the nearest matching (0) and that of a random one (1).
-        It is None where these two are equal.
-    """
-
-    gap: float
-    cost: float
+    gap: float  #: The mean score gap that is allowed.
+    cost: float  #: The least mean squared distance between matched people at this gap.
+    #: Where the cost lies between that of the nearest matching (0) and that of a random one (1). It
+    #: is None where these two are equal.
     position: float | None
 
 
@@ -478,133 +336,67 @@ class NearestFair:
 
     Many matchings have the least mean score gap. Matching equal quantiles is one of them, and it
     ignores who the people are. This is the one in which matched people are most alike.
-
-    Attributes
-    ----------
-    slack : float
-        How far the mean score gap may exceed the least possible one.
-    score_gap, least_gap : float
-        Mean score gap of this matching, and the least possible one in the sample, which is the
-        Wasserstein distance of the scores.
-    cost, smallest, random : float
-        Mean squared distance between matched people: in this matching, in the nearest matching of
-        the same people, and in a random one on average.
-    position : float or None
-        ``(cost - smallest) / (random - smallest)``. It is 0 for a matching as near as possible and
-        1 for one that is no better than random. It is None where the two are equal.
-    strict_position : float or None
-        The same without any slack.
-    features : tuple of FeatureCost
-        The cost by column of the table, with the largest part first.
-    curve : tuple of CurvePoint
-        The curve from the least mean score gap to that of the nearest matching.
-    solver_gap : float
-        Relative duality gap to which the cost is proven.
     """
 
-    slack: float
+    slack: float  #: How far the mean score gap may exceed the least possible one.
+    #: Mean score gap of this matching, and the least possible one in the sample, which is the
+    #: Wasserstein distance of the scores.
     score_gap: float
     least_gap: float
+    #: Mean squared distance between matched people: in this matching, in the nearest matching of
+    #: the same people, and in a random one on average.
     cost: float
     smallest: float
     random: float
+    #: ``(cost - smallest) / (random - smallest)``. It is 0 for a matching as near as possible and 1
+    #: for one that is no better than random. It is None where the two are equal.
     position: float | None
-    strict_position: float | None
+    strict_position: float | None  #: The same without any slack.
+    #: The cost by column of the table, with the largest part first.
     features: tuple[FeatureCost, ...]
+    #: The curve from the least mean score gap to that of the nearest matching.
     curve: tuple[CurvePoint, ...]
-    solver_gap: float
+    solver_gap: float  #: Relative duality gap to which the cost is proven.
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The share of a group's people who have a near person in another group, scored alike.
+    """The share of a group's people who have a near person in another group, scored alike."""
 
-    Attributes
-    ----------
-    group, other : str
-        The group whose people are counted, and the group that is searched for near people.
-    distance : float
-        Squared distance up to which a person counts as near. Nine in ten of the people drawn from
-        the two groups, counted by their weights, have a person of the other group within this
-        distance.
-    score_gap : float
-        Difference up to which two scores count as alike.
-    share : Estimate
-        Share of the group's people who have a near person who is scored alike.
-    has_near : Estimate
-        Share of the group's people who have a near person.
-    """
-
+    #: The group whose people are counted, and the group that is searched for near people.
     group: str
     other: str
+    #: Squared distance up to which a person counts as near. Nine in ten of the people drawn from
+    #: the two groups, counted by their weights, have a person of the other group within this
+    #: distance.
     distance: float
-    score_gap: float
-    share: Estimate
-    has_near: Estimate
-
-
-@dataclass(frozen=True)
-class NearPeople:
-    """The nearest people of the other group, for each person of the sample, among its people.
-
-    There is one entry per person and neighbour, as positions in the lists of `Individuals`. The
-    neighbours of a person stand together, with the nearest first. Unlike a matching, this relation
-    is not symmetric: the neighbour may have a nearer person.
-
-    Attributes
-    ----------
-    person, neighbour : tuple of int
-        The person, and a near person.
-    distance : tuple of float
-        Their squared distance.
-    score_gap : tuple of float
-        Absolute difference of their scores.
-    """
-
-    person: tuple[int, ...]
-    neighbour: tuple[int, ...]
-    distance: tuple[float, ...]
-    score_gap: tuple[float, ...]
+    score_gap: float  #: Difference up to which two scores count as alike.
+    share: Estimate  #: Share of the group's people who have a near person who is scored alike.
+    has_near: Estimate  #: Share of the group's people who have a near person.
 
 
 @dataclass(frozen=True)
 class Transport:
-    """The distances between people whom the model treats alike.
+    """The distances between people whom the model treats alike."""
 
-    Attributes
-    ----------
-    cost : float
-        Mean squared distance between matched people if tied scores are matched at least cost.
-    cost_high : float
-        The same if tied scores are matched at greatest cost. It equals `cost` without ties.
-    undetermined : float
-        Share of the mass for which tied scores leave the partners open.
-    smallest : float
-        Cost of the nearest matching of the same people (the marginal optimal transport map).
-    random : float
-        Expected cost of a random matching of the same people.
-    relative, relative_high : float or None
-        ``(cost - smallest) / (random - smallest)``, and the same for `cost_high`. It is 0 for a
-        matching as near as possible and 1 for one that is no better than random. It is None where
-        `smallest` and `random` are equal.
-    features : tuple of FeatureCost
-        The cost by column of the table, with the largest part first.
-    solver_gap : float
-        Relative duality gap to which `smallest` is proven.
-    all_rows : float or None
-        Cost of the fair matching of all rows; the other costs are those of the sample. It is None
-        where too many scores are tied or the table is too large.
-    """
-
+    #: Mean squared distance between matched people if tied scores are matched at least cost.
     cost: float
+    #: The same if tied scores are matched at greatest cost. It equals `cost` without ties.
     cost_high: float
-    undetermined: float
+    undetermined: float  #: Share of the mass for which tied scores leave the partners open.
+    #: Cost of the nearest matching of the same people (the marginal optimal transport map).
     smallest: float
-    random: float
+    random: float  #: Expected cost of a random matching of the same people.
+    #: ``(cost - smallest) / (random - smallest)``, and the same for `cost_high`. It is 0 for a
+    #: matching as near as possible and 1 for one that is no better than random. It is None where
+    #: `smallest` and `random` are equal.
     relative: float | None
     relative_high: float | None
+    #: The cost by column of the table, with the largest part first.
     features: tuple[FeatureCost, ...]
-    solver_gap: float
+    solver_gap: float  #: Relative duality gap to which `smallest` is proven.
+    #: Cost of the fair matching of all rows; the other costs are those of the sample. It is None
+    #: where too many scores are tied or the table is too large.
     all_rows: float | None = None
 
     @property
@@ -620,182 +412,116 @@ class Transport:
 
 @dataclass(frozen=True)
 class PairFlips:
-    """Decisions on the two people of a pair, as shares of all pairs; they sum to 1.
+    """Decisions on the two people of a pair, as shares of all pairs; they sum to 1."""
 
-    Attributes
-    ----------
-    both, neither : float
-        Share of pairs in which both people are selected, and in which neither is.
-    first_only, second_only : float
-        Share of pairs in which only the person of the first group is selected, and in which only
-        the person of the second group is. These are flips.
-    """
-
+    #: Share of pairs in which both people are selected, and in which neither is.
     both: float
     neither: float
+    #: Share of pairs in which only the person of the first group is selected, and in which only the
+    #: person of the second group is. These are flips.
     first_only: float
     second_only: float
 
 
 @dataclass(frozen=True)
 class MatchedScores:
-    """Score gaps between matched people, under one matching of the sample.
+    """Score gaps between matched people, under one matching of the sample."""
 
-    Attributes
-    ----------
-    matching : {"fair", "nearest_fair", "marginal", "joint"}
-        ``"fair"`` matches equal quantiles of the scores. ``"nearest_fair"`` is the nearest of the
-        matchings whose mean score gap is nearly the least. ``"marginal"`` is the nearest matching.
-        ``"joint"`` is the nearest matching of people with the same label.
-    gap : Estimate
-        Mean score gap (the paper's matched gap, MDP). The interval takes the pairs as given.
-    quantiles : dict
-        Probability ("0", "0.05", "0.25", "0.5", "0.75", "0.95", "1") to the quantile of the gap.
-    histogram : tuple of float
-        Share of the pairs in equal intervals of the gap, from 0 to the range of the scores.
-    flips : PairFlips or None
-        Decisions on the two people of a pair. None for predictions of a number, which decide
-        nothing.
-    transport_cost : float or None
-        Mean squared distance between matched people. It is None without features.
-    """
-
+    #: One of "fair", "nearest_fair", "marginal", "joint". ``"fair"`` matches equal quantiles of the
+    #: scores. ``"nearest_fair"`` is the nearest of the matchings whose mean score gap is nearly the
+    #: least. ``"marginal"`` is the nearest matching. ``"joint"`` is the nearest matching of people
+    #: with the same label.
     matching: str
+    #: Mean score gap (the paper's matched gap, MDP). The interval takes the pairs as given.
     gap: Estimate
+    #: Probability ("0", "0.05", "0.25", "0.5", "0.75", "0.95", "1") to the quantile of the gap.
     quantiles: dict[str, float]
+    #: Share of the pairs in equal intervals of the gap, from 0 to the range of the scores.
     histogram: tuple[float, ...]
+    #: Decisions on the two people of a pair. None for predictions of a number, which decide
+    #: nothing.
     flips: PairFlips | None
+    #: Mean squared distance between matched people. It is None without features.
     transport_cost: float | None = None
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Who the model treats like whom, on a random sample of two groups.
+    """Who the model treats like whom, on a random sample of two groups."""
 
-    Attributes
-    ----------
-    n_sampled : tuple of two int
-        Number of people of each group in the sample.
-    is_sample : bool
-        False if the sample holds everybody.
-    matched_gaps : tuple of MatchedScores
-        Score gaps under each matching. There is always the fair matching. With features there are
-        also the nearest one and the nearest fair one, and with labels the joint one.
-    transport : Transport or None
-        Distances between people whom the model treats alike. It is None without features, or if
-        the nearest matching could not be proven.
-    refused : str or None
-        Why there is no matching, or None.
-    groups : tuple of two str, or None
-        The two groups. It is None if there is no matching.
-    unproven : tuple of str
-        What was left out because the solver could not prove it.
-    nearest_fair : NearestFair or None
-        The nearest matching that treats matched people as alike as possible. It is None without
-        features, or if it could not be proven.
-    reach : tuple of Reach
-        For each of the two groups, the share of people with a near person who is scored alike. It
-        is empty without features.
-    """
-
-    n_sampled: tuple[int, int]
-    is_sample: bool
+    n_sampled: tuple[int, int]  #: Number of people of each group in the sample.
+    is_sample: bool  #: False if the sample holds everybody.
+    #: Score gaps under each matching. There is always the fair matching. With features there are
+    #: also the nearest one and the nearest fair one, and with labels the joint one.
     matched_gaps: tuple[MatchedScores, ...] = ()
+    #: Distances between people whom the model treats alike. It is None without features, or if the
+    #: nearest matching could not be proven.
     transport: Transport | None = None
-    refused: str | None = None
-    groups: tuple[str, str] | None = None
-    unproven: tuple[str, ...] = ()
+    refused: str | None = None  #: Why there is no matching, or None.
+    groups: tuple[str, str] | None = None  #: The two groups. It is None if there is no matching.
+    unproven: tuple[str, ...] = ()  #: What was left out because the solver could not prove it.
+    #: The nearest matching that treats matched people as alike as possible. It is None without
+    #: features, or if it could not be proven.
     nearest_fair: NearestFair | None = None
+    #: For each of the two groups, the share of people with a near person who is scored alike. It is
+    #: empty without features.
     reach: tuple[Reach, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Matched people, as positions in the lists of `Individuals`; one entry per pair.
+    """Matched or near people, as positions in the lists of `Individuals`; one entry per pair.
 
-    Attributes
-    ----------
-    first, second : tuple of int
-        The person of the first group, and the person of the second.
-    mass : tuple of float
-        Weight of each pair. The weights sum to 1.
-    score_gap : tuple of float
-        Absolute difference of the two scores.
-    distance : tuple of float
-        Squared distance between the two people. It is empty without features.
+    The nearest people of a person stand together, with the nearest first. Unlike a matching, this
+    relation is not symmetric: the second person may have a nearer person.
     """
 
+    #: The person of the first group, and the person of the second.
     first: tuple[int, ...]
     second: tuple[int, ...]
-    mass: tuple[float, ...]
-    score_gap: tuple[float, ...]
+    mass: tuple[float, ...]  #: Weight of each pair. The weights sum to 1.
+    score_gap: tuple[float, ...]  #: Absolute difference of the two scores.
+    #: Squared distance between the two people. It is empty without features.
     distance: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column in which two matched people differ.
+    """A column in which two matched people differ."""
 
-    Attributes
-    ----------
-    column : str
-        The column.
-    first, second : str, float or None
-        Value of the person of the first group, and of the person of the second. None means that
-        the value is missing.
-    """
-
-    column: str
+    column: str  #: The column.
+    #: Value of the person of the first group, and of the person of the second. None means that the
+    #: value is missing.
     first: str | float | None
     second: str | float | None
 
 
 @dataclass(frozen=True)
 class Individuals:
-    """The people of the sample, and who is matched with whom. These are people's rows.
+    """The people of the sample, and who is matched with whom. These are people's rows."""
 
-    Attributes
-    ----------
-    ids : tuple of str
-        Identifiers of the people: the ``ids`` given, or else row numbers.
-    rows : tuple of int
-        Their row positions in the audited table.
-    group : tuple of int
-        Positions of their groups in `Audit.groups`.
-    scores : tuple of float
-        Their scores.
-    labels : tuple of int or None
-        1 where the label is positive, else 0; None where it is missing. It is empty without labels.
-    columns : dict
-        Column name to the values of the people: numbers, text, or None where missing.
-    hidden : tuple of str
-        Columns that were left out on purpose.
-    pairs : dict
-        Matching ("fair", "nearest_fair", "marginal", "joint") to its pairs.
-    selected : tuple of int
-        1 where the person is selected, else 0. It is empty for predictions.
-    weights : tuple of float
-        Weight of each person's row. It is empty where every row is one person.
-    near : tuple of NearPeople
-        For each pair of groups matched, the nearest people of the other group in the sample. It is
-        empty without features.
-    across : dict
-        Matching, or "near" for the nearest person, to pairs of some people of every two groups
-        other than the reference group. It is empty for two groups.
-    """
-
-    ids: tuple[str, ...]
-    rows: tuple[int, ...]
-    group: tuple[int, ...]
-    scores: tuple[float, ...]
+    ids: tuple[str, ...]  #: Identifiers of the people: the ``ids`` given, or else row numbers.
+    rows: tuple[int, ...]  #: Their row positions in the audited table.
+    group: tuple[int, ...]  #: Positions of their groups in `Audit.groups`.
+    scores: tuple[float, ...]  #: Their scores.
+    #: 1 where the label is positive, else 0; None where it is missing. It is empty without labels.
     labels: tuple[int | None, ...]
+    #: Column name to the values of the people: numbers, text, or None where missing.
     columns: dict[str, tuple[str | float | None, ...]]
-    hidden: tuple[str, ...]
-    pairs: dict[str, Pairs]
+    hidden: tuple[str, ...]  #: Columns that were left out on purpose.
+    pairs: dict[str, Pairs]  #: Matching ("fair", "nearest_fair", "marginal", "joint") to its pairs.
+    #: 1 where the person is selected, else 0. It is empty for predictions.
     selected: tuple[int, ...] = ()
+    #: Weight of each person's row. It is empty where every row is one person.
     weights: tuple[float, ...] = ()
-    near: tuple[NearPeople, ...] = ()
+    #: Each person with the nearest people of the other group in the sample, for each pair of groups
+    #: matched. It is None without features.
+    near: Pairs | None = None
+    #: Matching, or "near" for the nearest person, to pairs of some people of every two groups other
+    #: than the reference group. It is empty for two groups.
     across: dict[str, Pairs] = field(default_factory=dict)
+    #: Class to the probabilities of the people, where there are more than two classes.
+    chances: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def _pairs(self, matching: str | None) -> Pairs:
         if matching is None:
@@ -873,21 +599,13 @@ class Individuals:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition on one column, such as ``age > 60``.
+    """One condition on one column, such as ``age > 60``."""
 
-    Attributes
-    ----------
-    column : str
-        The column.
-    operator : {"=", "!=", "<=", ">"}
-        ``=`` and ``!=`` are for categories and missing values, ``<=`` and ``>`` for numbers.
-    value : str, float or None
-        The value to compare with. None means a missing value.
-    """
-
-    column: str
+    column: str  #: The column.
+    #: One of "=", "!=", "<=", ">". ``=`` and ``!=`` are for categories and missing values, ``<=``
+    #: and ``>`` for numbers.
     operator: str
-    value: str | float | None
+    value: str | float | None  #: The value to compare with. None means a missing value.
 
     def __str__(self) -> str:
         words = {"=": "is", "!=": "is not"}
@@ -899,97 +617,53 @@ class Condition:
 
 @dataclass(frozen=True)
 class SubsetGap:
-    """The gap between the groups' mean scores within one subset of people.
+    """The gap between the groups' mean scores within one subset of people."""
 
-    Attributes
-    ----------
-    description : str
-        The subset in words.
-    conditions : tuple of Condition
-        The conditions, all of which hold in the subset.
-    n_rows : tuple of two int
-        Number of people of each group in the subset.
-    gap : float
-        Gap between the groups' mean scores in the subset, over all rows.
-    signed : float
-        Second group minus first, over all rows.
-    confirmed : Estimate
-        The gap over rows that played no part in choosing the subset. Its interval holds for all
-        listed subsets at once.
-    found_by : {"level", "split", "pair", "search"}
-        The simplest way to find the subset: as a single level, as a median split, as a pair of
-        these, or by the search for the worst subset.
-    groups : tuple of two str, or None
-        The two groups.
-    excess : Estimate or None
-        By how much the gap in the subset exceeds the gap over everybody, on rows that played no
-        part in choosing the subset. Its interval holds for all listed subsets at once. It is
-        negative if the subset's gap is smaller, or has another direction on fresh rows.
-    """
-
-    description: str
-    conditions: tuple[Condition, ...]
-    n_rows: tuple[int, int]
-    gap: float
-    signed: float
+    description: str  #: The subset in words.
+    conditions: tuple[Condition, ...]  #: The conditions, all of which hold in the subset.
+    n_rows: tuple[int, int]  #: Number of people of each group in the subset.
+    gap: float  #: Gap between the groups' mean scores in the subset, over all rows.
+    signed: float  #: Second group minus first, over all rows.
+    #: The gap over rows that played no part in choosing the subset. Its interval holds for all
+    #: listed subsets at once.
     confirmed: Estimate
+    #: One of "level", "split", "pair", "search". The simplest way to find the subset: as a single
+    #: level, as a median split, as a pair of these, or by the search for the worst subset.
     found_by: str
-    groups: tuple[str, str] | None = None
+    groups: tuple[str, str] | None = None  #: The two groups.
+    #: By how much the gap in the subset exceeds the gap over everybody, on rows that played no part
+    #: in choosing the subset. Its interval holds for all listed subsets at once. It is negative if
+    #: the subset's gap is smaller, or has another direction on fresh rows.
     excess: Estimate | None = None
 
 
 @dataclass(frozen=True)
 class HalfSpaces:
-    """Gaps in random half-spaces of the feature space, as in the paper's Section 5.2.2.
+    """Gaps in random half-spaces of the feature space, as in the paper's Section 5.2.2."""
 
-    Attributes
-    ----------
-    gaps : tuple of float
-        One gap per half-space that holds people of the reference group and of another group. With
-        several other groups it is the largest.
-    n_empty : int
-        Number of half-spaces that have no gap.
-    noise : tuple of float
-        The same gaps with shuffled group labels, which show what chance alone does.
-    n_rows : int
-        Number of people examined.
-    """
-
+    #: One gap per half-space that holds people of the reference group and of another group. With
+    #: several other groups it is the largest.
     gaps: tuple[float, ...]
-    n_empty: int
+    n_empty: int  #: Number of half-spaces that have no gap.
+    #: The same gaps with shuffled group labels, which show what chance alone does.
     noise: tuple[float, ...]
-    n_rows: int
+    n_rows: int  #: Number of people examined.
 
 
 @dataclass(frozen=True)
 class SubsetScan:
-    """Where the model treats the groups differently, even if it does not overall.
+    """Where the model treats the groups differently, even if it does not overall."""
 
-    Attributes
-    ----------
-    subsets : tuple of SubsetGap
-        The subsets, with the surest first: the order is that of the lower limit of the excess
-        over the gap of everybody.
-    n_examined : int
-        Number of subsets examined.
-    min_rows : int
-        How many people of each group a subset needs among the rows that are searched.
-    n_search, n_confirm : int
-        Number of people on whom subsets were chosen, and of others on whom their gaps were
-        computed.
-    half_spaces : HalfSpaces
-        Gaps in random half-spaces.
-    refused : tuple of str
-        What was not examined, and why.
-    """
-
+    #: The subsets, with the surest first: the order is that of the lower limit of the excess over
+    #: the gap of everybody.
     subsets: tuple[SubsetGap, ...]
-    n_examined: int
-    min_rows: int
+    n_examined: int  #: Number of subsets examined.
+    min_rows: int  #: How many people of each group a subset needs among the rows that are searched.
+    #: Number of people on whom subsets were chosen, and of others on whom their gaps were computed.
     n_search: int
     n_confirm: int
-    half_spaces: HalfSpaces
-    refused: tuple[str, ...] = ()
+    half_spaces: HalfSpaces  #: Gaps in random half-spaces.
+    refused: tuple[str, ...] = ()  #: What was not examined, and why.
 
 
 Kind = TypeVar("Kind", bound="JsonFacts")
@@ -1084,26 +758,16 @@ class JsonFacts:
 
 @dataclass(frozen=True)
 class StratumFacts:
-    """Two groups among people with the same given factors.
+    """Two groups among people with the same given factors."""
 
-    Attributes
-    ----------
-    label : str
-        The stratum.
-    group_size, reference_size : float
-        People of the group and of the reference group, or the sums of their weights.
-    group_level, reference_level : float or None
-        Their selection rates, or their means. None for a group without people in the stratum.
-    weight : float
-        Share of the stratum in the adjusted difference; 0 if it cannot be compared.
-    """
-
-    label: str
+    label: str  #: The stratum.
+    #: People of the group and of the reference group, or the sums of their weights.
     group_size: float
     reference_size: float
+    #: Their selection rates, or their means. None for a group without people in the stratum.
     group_level: float | None
     reference_level: float | None
-    weight: float
+    weight: float  #: Share of the stratum in the adjusted difference; 0 if it cannot be compared.
 
     @property
     def difference(self) -> float | None:
@@ -1115,85 +779,47 @@ class StratumFacts:
 
 @dataclass(frozen=True)
 class ClassGroup:
-    """What one group gets where there are more than two classes.
+    """What one group gets where there are more than two classes."""
 
-    Attributes
-    ----------
-    label : str
-        The group.
-    n_rows : int
-        Its people.
-    shares : dict
-        Class to the share of the group that gets it, with a Wilson interval.
-    accuracy : Estimate or None
-        Share of right decisions; None without labels.
-    confusion : dict
-        True class to the shares of its people who get each class; empty without labels.
-    """
-
-    label: str
-    n_rows: int
+    label: str  #: The group.
+    n_rows: int  #: Its people.
+    #: Class to the share of the group that gets it, with a Wilson interval.
     shares: dict[str, Estimate]
-    accuracy: Estimate | None
+    accuracy: Estimate | None  #: Share of right decisions; None without labels.
+    #: True class to the shares of its people who get each class; empty without labels.
     confusion: dict[str, dict[str, Estimate]]
+    #: True class to the number of its people; empty without labels.
+    n_true: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ClassCell:
-    """How often two groups get one class, with an interval of the difference.
+    """How often two groups get one class, with an interval of the difference."""
 
-    Attributes
-    ----------
-    groups : tuple of two str
-        The groups.
-    decided : str
-        The class.
-    given : str or None
-        The true class of the people who are compared; None is everybody.
-    rates : tuple of two float
-        Shares of the two groups.
-    low, high : float
-        Interval of the second share minus the first. All intervals with the same kind of ``given``
-        hold at once.
-    """
-
-    groups: tuple[str, str]
-    decided: str
-    given: str | None
-    rates: tuple[float, float]
+    groups: tuple[str, str]  #: The groups.
+    decided: str  #: The class.
+    given: str | None  #: The true class of the people who are compared; None is everybody.
+    rates: tuple[float, float]  #: Shares of the two groups.
+    #: Interval of the second share minus the first. All intervals with the same kind of ``given``
+    #: hold at once.
     low: float
     high: float
 
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Facts about more than two classes.
+    """Facts about more than two classes."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The classes, in the order of the columns of the scores.
-    ordered : bool
-        Whether they are in order, from the lowest to the highest.
-    favourable : tuple of str
-        The classes that are good for a person.
-    groups : tuple of ClassGroup
-        What every group gets.
-    gaps : tuple of Gap
-        The gaps of all classes, largest over pairs of groups, with intervals that hold for all
-        pairs and classes at once.
-    cells : tuple of ClassCell
-        The table per class and pair of groups, of everybody and, with labels, of recalls.
-    impact : dict
-        Class to the tables of rates and impact ratios of this class against the rest.
-    """
-
-    names: tuple[str, ...]
-    ordered: bool
-    favourable: tuple[str, ...]
-    groups: tuple[ClassGroup, ...]
+    names: tuple[str, ...]  #: The classes, in the order of the columns of the scores.
+    ordered: bool  #: Whether they are in order, from the lowest to the highest.
+    favourable: tuple[str, ...]  #: The classes that are good for a person.
+    groups: tuple[ClassGroup, ...]  #: What every group gets.
+    #: The gaps of all classes, largest over pairs of groups, with intervals that hold for all pairs
+    #: and classes at once.
     gaps: tuple[Gap, ...]
+    #: The table per class and pair of groups, of everybody and, with labels, of recalls.
     cells: tuple[ClassCell, ...]
+    #: Class to the tables of rates and impact ratios of this class against the rest.
     impact: dict[str, tuple[ImpactTable, ...]]
 
     def gap(self, name: str) -> Gap:
@@ -1203,54 +829,32 @@ class ClassFacts:
 
 @dataclass(frozen=True)
 class ConditionalFacts:
-    """A group compared with the reference group among people with the same given factors.
+    """A group compared with the reference group among people with the same given factors."""
 
-    Attributes
-    ----------
-    group, reference : str
-        The two groups.
-    measure : str
-        The measure: selection rates, or means of predictions.
-    marginal : float
-        The group's level minus the reference group's, without conditioning.
-    adjusted : Estimate
-        The mean of the differences within strata, with an approximate interval.
-    absolute, chance : float
-        The mean size of the differences within strata, and what it would be by chance if groups
-        made no difference.
-    overlap : tuple of two float
-        Share of the group, and of the reference group, in strata with people of both.
-    disparity : float or None
-        Conditional demographic disparity; None for predictions.
-    weights : str
-        How strata are weighted.
-    odds_ratio : Estimate or None
-        Mantel and Haenszel's common odds ratio; None for predictions, or where it is not finite.
-    p_value, p_homogeneous : float or None
-        Of the Cochran-Mantel-Haenszel test that groups make no difference within strata, and of
-        the Breslow-Day test that the odds ratio is the same in all strata.
-    percent : Estimate or None
-        The adjusted difference on a log scale, as a share of the reference group's level. None for
-        decisions, and where a prediction is not positive.
-    strata : tuple of StratumFacts
-        Every stratum, the largest first.
-    """
-
+    #: The two groups.
     group: str
     reference: str
-    measure: str
-    marginal: float
-    adjusted: Estimate
+    measure: str  #: The measure: selection rates, or means of predictions.
+    marginal: float  #: The group's level minus the reference group's, without conditioning.
+    adjusted: Estimate  #: The mean of the differences within strata, with an approximate interval.
+    #: The mean size of the differences within strata, and what it would be by chance if groups made
+    #: no difference.
     absolute: float
     chance: float
+    #: Share of the group, and of the reference group, in strata with people of both.
     overlap: tuple[float, float]
-    disparity: float | None
-    weights: str
+    disparity: float | None  #: Conditional demographic disparity; None for predictions.
+    weights: str  #: How strata are weighted.
+    #: Mantel and Haenszel's common odds ratio; None for predictions, or where it is not finite.
     odds_ratio: Estimate | None
+    #: Of the Cochran-Mantel-Haenszel test that groups make no difference within strata, and of the
+    #: Breslow-Day test that the odds ratio is the same in all strata.
     p_value: float | None
     p_homogeneous: float | None
+    #: The adjusted difference on a log scale, as a share of the reference group's level. None for
+    #: decisions, and where a prediction is not positive.
     percent: Estimate | None
-    strata: tuple[StratumFacts, ...]
+    strata: tuple[StratumFacts, ...]  #: Every stratum, the largest first.
 
     @property
     def reverses(self) -> bool:
@@ -1260,132 +864,92 @@ class ConditionalFacts:
 
 @dataclass(frozen=True)
 class EstimatedGap:
-    """The answers about one gap between groups that are known only as probabilities.
+    """The answers about one gap between groups that are known only as probabilities."""
 
-    Attributes
-    ----------
-    name, symbol : str
-        Name of the measure in `fairmatch.measures`, and the paper's symbol.
-    assumed : Estimate
-        The gap of the weighted rates. It is right if scores and groups are independent given the
-        probabilities.
-    low, high : float
-        Bounds without that assumption: every gap between them agrees with the scores and with
-        probabilities that are calibrated within cells of people.
-    low_limit, high_limit : float
-        Confidence limits of the bounds.
-    calibrated : Estimate or None
-        The gap by people whose group is known, made more precise by the probabilities. It is None
-        where too few groups are known.
-    thresholded : float or None
-        What the gap would be if everybody belonged to the most probable group. It is no estimate of
-        the gap: it may be too large or too small.
-    """
-
+    #: Name of the measure in `fairmatch.measures`, and the paper's symbol.
     name: str
     symbol: str
+    #: The gap of the weighted rates. It is right if scores and groups are independent given the
+    #: probabilities.
     assumed: Estimate
+    #: Bounds without that assumption: every gap between them agrees with the scores and with
+    #: probabilities that are calibrated within cells of people.
     low: float
     high: float
+    #: Confidence limits of the bounds.
     low_limit: float
     high_limit: float
+    #: The gap by people whose group is known, made more precise by the probabilities. It is None
+    #: where too few groups are known.
     calibrated: Estimate | None = None
+    #: What the gap would be if everybody belonged to the most probable group. It is no estimate of
+    #: the gap: it may be too large or too small.
     thresholded: float | None = None
 
 
 @dataclass(frozen=True)
 class EstimatedFacts:
-    """What is known of gaps between groups that are known only as probabilities.
+    """What is known of gaps between groups that are known only as probabilities."""
 
-    Attributes
-    ----------
-    n_people : int
-        Number of people, each of whom has a probability of every group.
-    n_cells, smallest_cell : int
-        Number of cells of people with similar probabilities within which the bounds hold, and the
-        number of people in the smallest.
-    gaps : tuple of EstimatedGap
-        The gaps of rates and of means.
-    n_known : int
-        Number of people whose group is known.
-    calibration_error : float or None
-        Largest distance between a group's mean probability and its share among the known people,
-        over the groups and fifths of its probability. It is None with fewer than 50 known people.
-    calibration_p_value : float or None
-        P-value of a test that the probabilities are calibrated for the known people.
-    """
-
-    n_people: int
+    n_people: int  #: Number of people, each of whom has a probability of every group.
+    #: Number of cells of people with similar probabilities within which the bounds hold, and the
+    #: number of people in the smallest.
     n_cells: int
     smallest_cell: int
-    gaps: tuple[EstimatedGap, ...]
-    n_known: int = 0
+    gaps: tuple[EstimatedGap, ...]  #: The gaps of rates and of means.
+    n_known: int = 0  #: Number of people whose group is known.
+    #: Largest distance between a group's mean probability and its share among the known people,
+    #: over the groups and fifths of its probability. It is None with fewer than 50 known people.
     calibration_error: float | None = None
+    #: P-value of a test that the probabilities are calibrated for the known people.
     calibration_p_value: float | None = None
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard deviation in which relative gaps of predictions are taken.
+    """The standard deviation in which relative gaps of predictions are taken."""
 
-    Attributes
-    ----------
-    of : {"target", "predictions"}
-        What it is the standard deviation of: the target, or the predictions if there is no target.
-    value : float
-        The standard deviation, in units of the target. If it is 0, there are no relative gaps.
-    """
-
+    #: One of "target", "predictions". What it is the standard deviation of: the target, or the
+    #: predictions if there is no target.
     of: str
+    #: The standard deviation, in units of the target. If it is 0, there are no relative gaps.
     value: float
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What was audited, with what, and how.
+    """What was audited, with what, and how."""
 
-    Attributes
-    ----------
-    version : str
-        Version of fairmatch.
-    seed : int
-        Seed of the resamples, the sample and the subset scan.
-    scores_sha256, groups_sha256 : str
-        Hash of the scores as 64-bit floats, and of the group codes as bytes.
-    labels_sha256, features_sha256 : str or None
-        Hash of the labels (1 for positive) or of the predicted numbers, and of the columns. They
-        are None where none were given.
-    source, source_sha256 : str or None
-        Name and hash of the file, if the audit read one.
-    settings : dict
-        The other settings of the audit, and the names of the columns that describe people.
-    weights_sha256 : str or None
-        Hash of the weights as 64-bit floats, or None if every row is one person.
-    """
-
-    version: str
-    seed: int
+    version: str  #: Version of fairmatch.
+    seed: int  #: Seed of the resamples, the sample and the subset scan.
+    #: Hash of the scores as 64-bit floats, and of the group codes as bytes.
     scores_sha256: str
     groups_sha256: str
+    #: Hash of the labels (1 for positive) or of the predicted numbers, and of the columns. They are
+    #: None where none were given.
     labels_sha256: str | None
     features_sha256: str | None
+    #: Name and hash of the file, if the audit read one.
     source: str | None
     source_sha256: str | None
+    #: The other settings of the audit, and the names of the columns that describe people.
     settings: dict[str, str | int | float | None]
+    #: Hash of the weights as 64-bit floats, or None if every row is one person.
     weights_sha256: str | None = None
 
 
 # The people and scores behind the audits of this process, for `Audit.explain`. They are no part of
 # the facts, so they are neither written to files nor copied with an audit.
-_BEHIND: dict[int, Neighbourhood] = {}
+_BEHIND: dict[int, Callable[[], Neighbourhood]] = {}
 
 
 def remember_people(audit: Audit, people: People, scores: FloatArray) -> None:
     """Keep the people behind an audit as long as the audit itself, if there is a table."""
     if people.table is not None:
-        how = audit._deciding()
-        near = Neighbourhood(people.table, people.groups, scores, ids=people.ids, **how)
-        _BEHIND[id(audit)] = near
+        own = people.table, people.groups, scores
+        _BEHIND[id(audit)] = cache(
+            partial(Neighbourhood, *own, ids=people.ids, **audit._deciding())
+        )
         finalize(audit, _BEHIND.pop, id(audit), None)
 
 
@@ -1394,95 +958,6 @@ class Audit(JsonFacts):
     """How a model treats groups of people: facts, not a verdict.
 
     Made by `fairmatch.audit`.
-
-    Attributes
-    ----------
-    model_name : str
-        What the model is called.
-    n_rows : int
-        Number of people audited.
-    threshold : float or None
-        The score at which decisions change. None for predictions of a number, which decide
-        nothing.
-    confidence : float
-        Level of the intervals.
-    score_edges : tuple of float
-        Ends of the intervals in which `GroupFacts.score_counts` counts people.
-    groups : tuple of GroupFacts
-        The groups, in the order of their labels.
-    selection_ratio : Estimate
-        Smallest selection rate divided by that of `ratio_reference`. The four-fifths rule asks for
-        0.8.
-    gaps : tuple of Gap
-        Every gap that the data allow. With more than two groups, each is the largest over pairs.
-    matchings : tuple of Matching
-        Who is treated like whom, and how far apart they are, for each pair of groups matched.
-    subsets : SubsetScan or None
-        The subsets with the largest gaps. It is None without features.
-    individuals : Individuals or None
-        The rows of the people sampled. It is None where they were left out or nobody was matched.
-    provenance : Provenance
-        What was audited, with what, and how.
-    pair_gaps : tuple of Gap
-        With more than two groups, the gaps between each group and the reference group, and those
-        between the two groups that are farthest apart. The intervals hold for all pairs of groups
-        at once (Bonferroni). It is empty for two groups.
-    reference : str or None
-        The largest group, or the one that was named. Every other group is compared and matched with
-        it.
-    unknown : tuple of str
-        Groups of people for whom an attribute is missing. They are shown but not compared.
-    attributes : tuple of AttributeFacts
-        Each attribute by itself, where several were given. The groups are their combinations.
-    n_selected : int or None
-        Number of people selected. It is None for predictions.
-    favourable : {"high", "low"}
-        Which scores are good for a person. With "high", people with a score at or above the
-        threshold are selected; with "low", people below it. Rates and ratios are of the selected.
-    outcome : str
-        What the selected are called, such as "selected", "not flagged" or "granted bail".
-    about : About
-        Title, author, date and purpose.
-    weights : {"survey", "counts"} or None
-        What the weights are. It is None where every row is one person.
-    columns : tuple of ColumnRole
-        How every column of the table is read. It is empty where the audit read no file.
-    leaks : tuple of LeakFacts
-        Columns that describe people and give their group away.
-    notes : tuple of str
-        What a reader should know about how the table was read.
-    impact : tuple of ImpactTable
-        Selection and scoring rates with their impact ratios, by category of each attribute and of
-        all attributes crossed, as bias audits are filed. It is empty for predictions.
-    kind : {"probability", "number"}
-        What the scores are. With "probability" they are probabilities or decisions. With "number"
-        they are predictions, and scores and their gaps are in units of the target.
-    spread : Spread or None
-        The unit of relative gaps: a standard deviation. It is None for probabilities.
-    score_values : tuple of float
-        The different scores. It is empty if there are more of them than intervals in
-        `score_edges`.
-    conditional : tuple of ConditionalFacts
-        Every group compared with the reference group among people with the same given factors.
-        Empty if no factors were given.
-    similarity : dict or None
-        Weight of each column in the distance of two people. None if every column counts by its
-        range, or if an embedding decides.
-    ratio_reference : str or None
-        The group whose selection rate others are divided by: the reference group that was named,
-        or the group with the highest rate among those with at least 2% of the people and
-        ``min_group_size`` people. None for predictions, and where no group is large enough.
-    score_range : tuple of two float, or None
-        The least and the greatest possible score, where scores are no probabilities.
-    estimated : EstimatedFacts or None
-        Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
-        then those of the weighted rates, and nobody is matched.
-    classes : ClassFacts or None
-        Where there are more than two classes: how often every group gets each of them. The other
-        facts are then about the decisions to give a favourable class, as 0 and 1.
-    number : NumberDependence or None
-        Where the groups are bands of a number: the mean score along the number, and how much it
-        depends on it (generalised demographic parity).
 
     Examples
     --------
@@ -1499,41 +974,87 @@ class Audit(JsonFacts):
     SCHEMA: ClassVar[str] = "fairmatch.Audit"
     SCHEMA_VERSION: ClassVar[int] = 3
 
-    model_name: str
-    n_rows: int
+    model_name: str  #: What the model is called.
+    n_rows: int  #: Number of people audited.
+    #: The score at which decisions change. None for predictions of a number, which decide nothing.
     threshold: float | None
-    confidence: float
+    confidence: float  #: Level of the intervals.
+    #: Ends of the intervals in which `GroupFacts.score_counts` counts people.
     score_edges: tuple[float, ...]
-    groups: tuple[GroupFacts, ...]
+    groups: tuple[GroupFacts, ...]  #: The groups, in the order of their labels.
+    #: Smallest selection rate divided by that of `ratio_reference`. The four-fifths rule asks for
+    #: 0.8.
     selection_ratio: Estimate
+    #: Every gap that the data allow. With more than two groups, each is the largest over pairs.
     gaps: tuple[Gap, ...]
+    #: Who is treated like whom, and how far apart they are, for each pair of groups matched.
     matchings: tuple[Matching, ...]
-    subsets: SubsetScan | None
+    subsets: SubsetScan | None  #: The subsets with the largest gaps. It is None without features.
+    #: The rows of the people sampled. It is None where they were left out or nobody was matched.
     individuals: Individuals | None
-    provenance: Provenance
+    provenance: Provenance  #: What was audited, with what, and how.
+    #: With more than two groups, the gaps between each group and the reference group, and those
+    #: between the two groups that are farthest apart. The intervals hold for all pairs of groups at
+    #: once (Bonferroni). It is empty for two groups.
     pair_gaps: tuple[Gap, ...] = ()
+    #: The largest group, or the one that was named. Every other group is compared and matched with
+    #: it.
     reference: str | None = None
+    #: Groups of people for whom an attribute is missing. They are shown but not compared.
     unknown: tuple[str, ...] = ()
-    attributes: tuple[AttributeFacts, ...] = ()
-    n_selected: int | None = None
+    #: Each attribute by itself, where several were given. The groups are their combinations.
+    attributes: tuple[PartFacts, ...] = ()
+    n_selected: int | None = None  #: Number of people selected. It is None for predictions.
+    #: One of "high", "low". Which scores are good for a person. With "high", people with a score at
+    #: or above the threshold are selected; with "low", people below it. Rates and ratios are of the
+    #: selected.
     favourable: str = "high"
+    #: What the selected are called, such as "selected", "not flagged" or "granted bail".
     outcome: str = "selected"
-    about: About = field(default_factory=About)
+    about: About = field(default_factory=About)  #: Title, author, date and purpose.
+    #: One of "survey", "counts". What the weights are. It is None where every row is one person.
     weights: str | None = None
+    #: How every column of the table is read. It is empty where the audit read no file.
     columns: tuple[ColumnRole, ...] = ()
-    leaks: tuple[LeakFacts, ...] = ()
-    notes: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()  #: Columns that describe people and give their group away.
+    notes: tuple[str, ...] = ()  #: What a reader should know about how the table was read.
+    #: Selection and scoring rates with their impact ratios, by category of each attribute and of
+    #: all attributes crossed, as bias audits are filed. It is empty for predictions.
     impact: tuple[ImpactTable, ...] = ()
+    #: One of "probability", "number". What the scores are. With "probability" they are
+    #: probabilities or decisions. With "number" they are predictions, and scores and their gaps are
+    #: in units of the target.
     kind: str = "probability"
+    #: The unit of relative gaps: a standard deviation. It is None for probabilities.
     spread: Spread | None = None
+    #: The different scores. It is empty if there are more of them than intervals in `score_edges`.
     score_values: tuple[float, ...] = ()
+    #: Every group compared with the reference group among people with the same given factors. Empty
+    #: if no factors were given.
     conditional: tuple[ConditionalFacts, ...] = ()
+    #: Weight of each column in the distance of two people. None if every column counts by its
+    #: range, or if an embedding decides.
     similarity: dict[str, float] | None = None
+    #: Where there are more than two classes: how often every group gets each of them. The other
+    #: facts are then about the decisions to give a favourable class, as 0 and 1.
     classes: ClassFacts | None = None
+    #: The group whose selection rate others are divided by: the reference group that was named, or
+    #: the group with the highest rate among those with at least 2% of the people and
+    #: ``min_group_size`` people. None for predictions, and where no group is large enough.
     ratio_reference: str | None = None
+    #: The least and the greatest possible score, where scores are no probabilities.
     score_range: tuple[float, float] | None = None
+    #: Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
+    #: then those of the weighted rates, and nobody is matched.
     estimated: EstimatedFacts | None = None
+    #: Where the groups are bands of a number: the mean score along the number, and how much it
+    #: depends on it (generalised demographic parity).
     number: NumberDependence | None = None
+    periods: tuple[PartFacts, ...] = ()  #: With ``by``, the people of each period by themselves.
+    #: The changes between consecutive periods, for every group that has enough people in both.
+    changes: tuple[Change, ...] = ()
+    #: With ``stages``, each stage among people of the stage before, and then the whole procedure.
+    stages: tuple[StageFacts, ...] = ()
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.
@@ -1558,7 +1079,7 @@ class Audit(JsonFacts):
     def _neighbourhood(self) -> Neighbourhood:
         """Return the people behind the audit: everybody, or the sample of a file."""
         if id(self) in _BEHIND:
-            return _BEHIND[id(self)]
+            return _BEHIND[id(self)]()
         sample = self.individuals
         if sample is None or not sample.columns:
             raise InputError(
@@ -1580,14 +1101,14 @@ class Audit(JsonFacts):
 
     @property
     def undecided(self) -> str | None:
-        """Why the decisions tell nobody apart, if nobody or everybody is selected; else None."""
+        """Why all decisions are equal, if nobody or everybody is selected; else None."""
         if self.n_selected not in (0, self.n_rows):
             return None
         who = "Nobody" if self.n_selected == 0 else "Everybody"
         side = "at or above" if self.favourable == "high" else "below"
         return (
             f"{who} is {self.outcome}: {'no' if self.n_selected == 0 else 'every'} score is "
-            f"{side} the threshold {self.threshold:g}, so decisions tell nobody apart."
+            f"{side} the threshold {self.threshold:g}, so all decisions are equal."
         )
 
     @property
@@ -1746,29 +1267,24 @@ def _shown(fact: Estimate | Gap) -> str:
 
 @dataclass(frozen=True)
 class ModelPair:
-    """A model against the reference model, on the same people.
+    """A model against the reference model, on the same people."""
 
-    Attributes
-    ----------
-    model, reference : str
-        Names of the two.
-    rank_agreement : dict
-        Group to the Spearman correlation of the two models' scores, or to None if one model's
-        scores are constant there.
-    decisions : dict
-        Group to four counts: people selected by neither, by the reference only, by the model only,
-        and by both. It is empty for predictions, which select nobody.
-    undesirable_flips : dict or None
-        Group to the number of undesirable flips. In a privileged group these are people whom
-        only the model selects; in other groups, people whom only the reference selects. It is None
-        where no group was named as privileged.
-    """
-
+    #: Names of the two.
     model: str
     reference: str
+    #: Group to the Spearman correlation of the two models' scores, or to None if one model's scores
+    #: are constant there.
     rank_agreement: dict[str, float | None]
+    #: Group to four counts: people selected by neither, by the reference only, by the model only,
+    #: and by both. It is empty for predictions, which select nobody.
     decisions: dict[str, tuple[int, int, int, int]]
+    #: Group to the number of undesirable flips. In a privileged group these are people whom only
+    #: the model selects; in other groups, people whom only the reference selects. It is None where
+    #: no group was named as privileged.
     undesirable_flips: dict[str, int] | None
+    #: Where there are more than two classes: group to the numbers of people by the class of the
+    #: reference, and within it by the class of the model.
+    moves: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -1776,22 +1292,15 @@ class Comparison(JsonFacts):
     """Two or more models on the same people.
 
     Made by `fairmatch.compare_models`.
-
-    Attributes
-    ----------
-    audits : tuple of Audit
-        One audit per model, the reference first. All of them sample the same people.
-    pairs : tuple of ModelPair
-        Every other model against the reference.
-    privileged : str or None
-        The favoured group, where one was named; several are separated by semicolons.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Comparison"
     SCHEMA_VERSION: ClassVar[int] = 3
 
+    #: One audit per model, the reference first. All of them sample the same people.
     audits: tuple[Audit, ...]
-    pairs: tuple[ModelPair, ...]
+    pairs: tuple[ModelPair, ...]  #: Every other model against the reference.
+    #: The favoured group, where one was named; several are separated by semicolons.
     privileged: str | None
 
     def without_individuals(self, min_cell: int = 10) -> Comparison:
@@ -1827,48 +1336,32 @@ class Comparison(JsonFacts):
 
 @dataclass(frozen=True)
 class Alternative:
-    """A model that was tried, compared with the baseline on the same people.
+    """A model that was tried, compared with the baseline on the same people."""
 
-    Attributes
-    ----------
-    name : str
-        What the model is called.
-    method, setting : str
-        How the model was trained, and with which setting. They are empty where that is unknown.
-    accuracy, gap : float
-        Share of correct decisions, and the gap.
-    accuracy_change, gap_change : Estimate
-        Accuracy and gap of the model minus those of the baseline. The intervals hold for all
-        models at once.
-    selection_rates : dict
-        Group to the share of its people who are selected.
-    gained, lost : dict
-        Group to the number of people whom only the model selects, and to the number whom only the
-        baseline selects.
-    as_accurate : bool
-        Whether the lower limit of ``accuracy_change`` is at least minus the margin.
-    smaller_gap : bool
-        Whether the interval of ``gap_change`` lies below 0.
-    verdict : {"yes", "not shown", "no"}
-        Whether the model is a less discriminatory alternative: "yes" where it is shown to be as
-        accurate and to have a smaller gap, "no" where one of the two is shown to be false.
-    reasons : tuple of str
-        What is missing where it is not shown, or what is false; empty where it is shown.
-    """
-
-    name: str
+    name: str  #: What the model is called.
+    #: How the model was trained, and with which setting. They are empty where that is unknown.
     method: str
     setting: str
+    #: Share of correct decisions, and the gap.
     accuracy: float
     gap: float
+    #: Accuracy and gap of the model minus those of the baseline. The intervals hold for all models
+    #: at once.
     accuracy_change: Estimate
     gap_change: Estimate
-    selection_rates: dict[str, float]
+    selection_rates: dict[str, float]  #: Group to the share of its people who are selected.
+    #: Group to the number of people whom only the model selects, and to the number whom only the
+    #: baseline selects.
     gained: dict[str, int]
     lost: dict[str, int]
+    #: Whether the lower limit of ``accuracy_change`` is at least minus the margin.
     as_accurate: bool
-    smaller_gap: bool
+    smaller_gap: bool  #: Whether the interval of ``gap_change`` lies below 0.
+    #: One of "yes", "not shown", "no". Whether the model is a less discriminatory alternative:
+    #: "yes" where it is shown to be as accurate and to have a smaller gap, "no" where one of the
+    #: two is shown to be false.
     verdict: str
+    #: What is missing where it is not shown, or what is false; empty where it is shown.
     reasons: tuple[str, ...]
 
     @property
@@ -1889,37 +1382,22 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Search:
-    """How the models of a search were made. With this, a search can be documented and repeated.
+    """How the models of a search were made. With this, a search can be documented and repeated."""
 
-    Attributes
-    ----------
-    version : str
-        Version of fairmatch.
-    seed : int
-        Seed of the split, the training and the intervals.
-    source, source_sha256 : str or None
-        Name and hash of the table; a dataset has no hash.
-    n_training, n_choosing, n_test : int
-        Number of rows to learn from, to choose models by, and to compare them on. Without rows to
-        choose by, all models are listed.
-    uses_group : bool
-        Whether all models, including the baseline, use a person's group to predict.
-    needing_group : tuple of str
-        The methods whose models cannot predict without the group.
-    settings : dict
-        The other arguments of the search.
-    """
-
-    version: str
-    seed: int
+    version: str  #: Version of fairmatch.
+    seed: int  #: Seed of the split, the training and the intervals.
+    #: Name and hash of the table; a dataset has no hash.
     source: str | None
     source_sha256: str | None
+    #: Number of rows to learn from, to choose models by, and to compare them on. Without rows to
+    #: choose by, all models are listed.
     n_training: int
     n_choosing: int
     n_test: int
+    #: Whether all models, including the baseline, use a person's group to predict.
     uses_group: bool
-    needing_group: tuple[str, ...]
-    settings: dict[str, str | int | float | None]
+    needing_group: tuple[str, ...]  #: The methods whose models cannot predict without the group.
+    settings: dict[str, str | int | float | None]  #: The other arguments of the search.
 
     def on_group(self) -> str:
         """Return whether the models need a person's group, in words."""
@@ -1941,50 +1419,28 @@ class Alternatives(JsonFacts):
     """A baseline, and everything that was tried to find a model with a smaller gap.
 
     Made by `fairmatch.find_alternatives`.
-
-    Attributes
-    ----------
-    baseline : str
-        Name of the model that the others are compared with.
-    n_rows : int
-        Number of people on whom the models are compared.
-    gap_measure : str
-        Name of the gap.
-    margin : float
-        The loss of accuracy up to which a model still counts as accurate.
-    confidence : float
-        Level of the intervals, which hold for all models at once.
-    threshold : float
-        A person with a score at or above the threshold is selected.
-    accuracy, gap : float
-        Accuracy and gap of the baseline.
-    selection_rates : dict
-        Group to the share of its people whom the baseline selects.
-    tried : tuple of Alternative
-        Every other model, in the order in which it was given.
-    search : Search or None
-        How the models were made, if the search trained them.
-    favourable : {"high", "low"}
-        Which scores are good for a person. With "low", people below the threshold are selected.
-    is_given : bool
-        Whether the baseline's scores come from elsewhere, so that it may have seen these people.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Alternatives"
     SCHEMA_VERSION: ClassVar[int] = 2
 
-    baseline: str
-    n_rows: int
-    gap_measure: str
-    margin: float
-    confidence: float
-    threshold: float
+    baseline: str  #: Name of the model that the others are compared with.
+    n_rows: int  #: Number of people on whom the models are compared.
+    gap_measure: str  #: Name of the gap.
+    margin: float  #: The loss of accuracy up to which a model still counts as accurate.
+    confidence: float  #: Level of the intervals, which hold for all models at once.
+    threshold: float  #: A person with a score at or above the threshold is selected.
+    #: Accuracy and gap of the baseline.
     accuracy: float
     gap: float
+    #: Group to the share of its people whom the baseline selects.
     selection_rates: dict[str, float]
-    tried: tuple[Alternative, ...]
-    search: Search | None = None
+    tried: tuple[Alternative, ...]  #: Every other model, in the order in which it was given.
+    search: Search | None = None  #: How the models were made, if the search trained them.
+    #: One of "high", "low". Which scores are good for a person. With "low", people below the
+    #: threshold are selected.
     favourable: str = "high"
+    #: Whether the baseline's scores come from elsewhere, so that it may have seen these people.
     is_given: bool = False
 
     @property
@@ -2139,6 +1595,14 @@ def _suppress_pair(pair: ModelPair, groups: tuple[GroupFacts, ...], min_cell: in
         undesirable_flips=None
         if flips is None
         else {name: rounded(own) for name, own in flips.items() if name in kept},
+        moves={
+            name: {
+                before: {after: rounded(n) for after, n in counts.items()}
+                for before, counts in own.items()
+            }
+            for name, own in pair.moves.items()
+            if name in kept
+        },
     )
 
 
@@ -2180,13 +1644,32 @@ class _Suppressor:
         assert found is not None
         return found
 
+    def parts(self, one: Audit | PartFacts, decided: bool) -> tuple[dict[str, Any], set[str]]:
+        """Return the groups and gaps that may be shown, and whose selection rates may not."""
+        kept = [group for group in one.groups if group.n_rows >= self.least]
+        groups = [self.group(group, decided) for group in kept]
+        changed = {
+            own.label: _withheld_rates(before, own)
+            for before, own in zip(kept, groups, strict=True)
+        }
+        hidden = {label for label, fields in changed.items() if "selection_rate" in fields}
+        nothing = Estimate(None, refused=self.reason)
+        return {
+            "groups": tuple(
+                replace(own, ratio=None) if {own.label, one.ratio_reference} & hidden else own
+                for own in groups
+            ),
+            "selection_ratio": nothing if hidden else one.selection_ratio,
+            "gaps": tuple(self.gap(gap, changed, decided) for gap in one.gaps),
+            "pair_gaps": tuple(self.gap(gap, changed, decided) for gap in one.pair_gaps),
+            "unknown": tuple(name for name in one.unknown if name in changed),
+        }, hidden
+
     def audit(self, audit: Audit) -> Audit:
         known = {group.label: group for group in audit.groups}
         small = [group for group in audit.groups if group.n_rows < self.least]
-        kept = [group for group in audit.groups if group.n_rows >= self.least]
         decided = bool(audit.score_values) and set(audit.score_values) <= {0.0, 1.0}
-        groups = tuple(self.group(group, decided) for group in kept)
-        changed = {own.label: _withheld_rates(known[own.label], own) for own in groups}
+        parts, hidden = self.parts(audit, decided)
         notes = [self.told(note) for note in audit.notes]
         notes.append(
             f"Numbers of people from 1 to {self.least - 1} are withheld, and so are rates that "
@@ -2195,60 +1678,99 @@ class _Suppressor:
         if small:
             names = ", ".join(repr(group.label) for group in small)
             notes.append(f"Groups of fewer than {self.least} people are left out: {names}.")
-        hidden = {label for label, fields in changed.items() if "selection_rate" in fields}
-        base = audit.ratio_reference
-        groups = tuple(
-            replace(own, ratio=None) if {own.label, base} & hidden else own for own in groups
-        )
         tables = tuple(map(self.table, audit.impact))
         withheld = hidden or small or any(_hides(own) for own in tables)
         # Attributes by themselves would tell, by subtraction, who is in a small combination.
         alone = () if small else audit.attributes
         attributes = tuple(
-            self.attribute(one, decided)
+            replace(one, **self.parts(one, decided)[0])
             for one in alone
             if all(group.n_rows >= self.least for group in one.groups)
         )
-        ratio = Estimate(None, refused=self.reason) if hidden else audit.selection_ratio
         return replace(
             audit,
+            **parts,
             individuals=None,
             n_rows=audit.n_rows - sum(group.n_rows for group in small),
             n_selected=None if withheld else audit.n_selected,
-            groups=groups,
-            unknown=tuple(name for name in audit.unknown if name in changed),
-            selection_ratio=ratio,
-            gaps=tuple(self.gap(gap, changed, decided) for gap in audit.gaps),
-            pair_gaps=tuple(self.gap(gap, changed, decided) for gap in audit.pair_gaps),
             attributes=attributes,
             impact=tables[-1:] if small else tables,
             matchings=tuple(self.matching(own) for own in audit.matchings),
             subsets=None if audit.subsets is None else self.subsets(audit.subsets, known),
             conditional=tuple(self.conditional(own) for own in audit.conditional),
+            **self.over_time(audit, decided),
             columns=tuple(
                 replace(own, n_missing=self.rounded(own.n_missing)) for own in audit.columns
             ),
             notes=tuple(notes),
+            classes=None if audit.classes is None else self.classes(audit.classes),
         )
 
-    def attribute(self, one: AttributeFacts, decided: bool) -> AttributeFacts:
-        groups = tuple(self.group(group, decided) for group in one.groups)
-        changed = {
-            own.label: _withheld_rates(before, own)
-            for before, own in zip(one.groups, groups, strict=True)
-        }
-        hidden = {name for name, fields in changed.items() if "selection_rate" in fields}
-        nothing = Estimate(None, refused=self.reason)
-        return replace(
-            one,
-            groups=tuple(
-                replace(own, ratio=None) if {own.label, one.ratio_reference} & hidden else own
-                for own in groups
-            ),
-            selection_ratio=nothing if hidden else one.selection_ratio,
-            gaps=tuple(self.gap(gap, changed, decided) for gap in one.gaps),
-            pair_gaps=tuple(self.gap(gap, changed, decided) for gap in one.pair_gaps),
+    def over_time(self, audit: Audit, decided: bool) -> dict[str, Any]:
+        """Return the periods and stages in which nobody is few, all of them or none.
+
+        With one of them left out, the totals would give it away.
+        """
+        found = [self.parts(one, decided) for one in audit.periods]
+        sizes = [group.n_rows for one in audit.periods for group in one.groups]
+        fine = min(sizes, default=self.least) >= self.least and not any(own for _, own in found)
+        tables = [table for stage in audit.stages for table in stage.impact]
+        kept = [self.table(table) for table in tables]
+        whole = all(
+            len(own.categories) == len(table.categories) and not _hides(own)
+            for own, table in zip(kept, tables, strict=True)
         )
+        return {
+            "periods": tuple(
+                replace(one, **own) for one, (own, _) in zip(audit.periods, found, strict=True)
+            )
+            if fine
+            else (),
+            "changes": audit.changes if fine else (),
+            "stages": audit.stages if whole else (),
+        }
+
+    def classes(self, facts: ClassFacts) -> ClassFacts:
+        """Return what every group gets; nothing of a group that gets a class too seldom."""
+        nothing = Estimate(None, refused=self.reason)
+
+        def shares(rates: dict[str, Estimate], size: float) -> dict[str, Estimate]:
+            # Shares sum to 1, so one that is left out could be computed from the others.
+            kept = {name: self.stated(own, size) for name, own in rates.items()}
+            hidden = any(own.value is None for own in kept.values())
+            return dict.fromkeys(kept, nothing) if hidden else kept
+
+        groups = tuple(
+            replace(
+                own,
+                shares=shares(own.shares, own.n_rows),
+                accuracy=self.rate(own.accuracy, own.n_rows),
+                confusion={
+                    label: shares(rates, own.n_true[label])
+                    for label, rates in own.confusion.items()
+                },
+                n_true={name: n for name, n in own.n_true.items() if not self.few(n)},
+            )
+            for own in facts.groups
+            if own.n_rows >= self.least
+        )
+        stated = {
+            (own.label, label)
+            for own in groups
+            for label, rates in ((None, own.shares), *own.confusion.items())
+            if all(rate.value is not None for rate in rates.values())
+        }
+        cells = tuple(
+            own for own in facts.cells if all((name, own.given) in stated for name in own.groups)
+        )
+        gaps = facts.gaps
+        if len(cells) < len(facts.cells):
+            gaps = tuple(
+                Gap(own.name, own.symbol, *(None,) * 5, "no statement", self.reason)
+                for own in facts.gaps
+            )
+        impact = {name: tuple(map(self.table, own)) for name, own in facts.impact.items()}
+        return replace(facts, groups=groups, cells=cells, gaps=gaps, impact=impact)
 
     def group(self, group: GroupFacts, decided: bool) -> GroupFacts:
         size = group.effective_size or group.n_rows

@@ -13,7 +13,13 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.audit import audit, compare_models, predict_people, score_people
+from fairmatch.auditing.audit import (
+    audit,
+    called,
+    compare_models,
+    predict_people,
+    score_people,
+)
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
 from fairmatch.people.bands import bands
@@ -32,6 +38,8 @@ def audit_files(
     models: Sequence[str] = (),
     pos_label: str = "1",
     accepted: str | None = None,
+    classes: Sequence[str] = (),
+    unordered: bool = False,
     privileged: Sequence[str] | None = None,
     reading: Mapping[str, Any] | None = None,
     show: Callable[[RoleTable], None] | None = None,
@@ -42,10 +50,12 @@ def audit_files(
     estimated: bool = False,
     known: str | None = None,
     cuts: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | None = None,
+    stages: Sequence[str] = (),
     **settings: Any,
 ) -> Audit | Comparison:
     """Audit the scores in one or several tables of the same people."""
-    if not roles.scores and not models:
+    if not roles.scores and not models and not stages:
         raise InputError(
             "Neither a column of scores nor a saved model was named, and an audit needs scores. "
             "Name one of the two."
@@ -61,6 +71,10 @@ def audit_files(
     factors = split_names(given, names, "given")
     check_names(factors, names, table=paths[0])
     alike: Any = split_names(similar, names, "similarity") or ["auto"]
+    steps = split_names(stages, names, "stages")
+    check_names([*steps, *([] if by is None else [by])], names, table=paths[0])
+    if steps:
+        roles = replace(roles, scores=tuple(steps[-1:]), ignored=(*roles.ignored, *steps[:-1]))
     roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
     _check_same_people(paths, tables, read)
@@ -87,13 +101,42 @@ def audit_files(
             check_names([known], names, table=paths[0])
             settings["known"] = first[known].to_numpy()
     is_real = settings.get("kind") == "number"
-    if roles.label is not None and not is_real:
+    fitted = {folder: load_model(folder) for folder in models}
+    wide = [own for own in fitted.values() if len(getattr(own, "classes_", ())) > 2]
+    names_of_classes: list[Any] = list(classes)
+    if wide and not classes:
+        names_of_classes = np.asarray(wide[0].classes_).tolist()
+        unordered = True
+    if roles.label is not None:  # as they are written in the file
+        known_labels = {str(own): own for own in first[roles.label].dropna().unique().tolist()}
+        names_of_classes = [known_labels.get(str(own), own) for own in names_of_classes]
+    if names_of_classes:
+        good = settings["favourable"]
+        good = split_names(good, ()) if isinstance(good, str) else good
+        settings["favourable"] = [
+            find_value(names_of_classes, str(own), "favourable", "the classes") for own in good
+        ]
+        settings["classes"] = None if unordered else names_of_classes
+    if classes and len(classes) != len(roles.scores) and not (models and not roles.scores):
+        raise InputError(
+            f"{len(classes)} classes are named, and {len(roles.scores)} columns of scores. Name "
+            "one column for each class, in the same order.",
+            parameter="classes",
+        )
+    if roles.label is not None and not is_real and not names_of_classes:
         positive = find_value(first[roles.label], pos_label, "pos_label")
     else:  # a real-valued target has no positive label
         positive = pos_label if is_real and pos_label != "1" else 1
     scores: dict[str, Any] = {}
     sources: list[tuple[str, str | None]] = []
     for path, table in zip(paths, tables, strict=True):
+        if names_of_classes and roles.scores:
+            own = pd.DataFrame({c: _numbers(table[c], None) for c in roles.scores})
+            scores[Path(path).stem if len(paths) > 1 else "model"] = own.set_axis(
+                names_of_classes, axis=1
+            )
+            sources.append((path, None))
+            continue
         for column in roles.scores:
             parts = [Path(path).stem] * (len(paths) > 1) + [column] * (len(roles.scores) > 1)
             name = ": ".join(parts) or column
@@ -101,9 +144,9 @@ def audit_files(
                 table[column], accepted
             )
             sources.append((path, accepted))
-    for folder in models:
+    for folder, model in fitted.items():
         scores[Path(folder).name] = _model_scores(
-            folder, paths[0], first, read, sensitive, pos_label, is_real=is_real
+            model, paths[0], first, read, sensitive, pos_label, names_of_classes, is_real=is_real
         )
         sources.append((paths[0], None))
     features = read.features
@@ -130,6 +173,18 @@ def audit_files(
     if favoured and len(attributes) == 1:  # else the name of a group lists several values
         values = first[attributes[0]]
         favoured = [find_value(values, written, "privileged") for written in favoured]
+    if by is not None and len(scores) > 1:
+        raise InputError(
+            f"by={by!r} was given with {len(scores)} models, and periods are those of one model. "
+            "Audit each model by itself.",
+            parameter="by",
+        )
+    if by is not None:
+        facts["by"] = first[by]
+    if steps:
+        ((path, yes),) = sources
+        facts["stages"] = {name: _numbers(first[name], accepted) for name in steps}
+        return _signed(audit(model_name=steps[-1], **facts), path, read, yes)
     if len(scores) == 1:
         ((name, own),) = scores.items()
         ((path, yes),) = sources
@@ -200,20 +255,25 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, An
     return column.to_numpy()  # the audit's error then names the row with a word among numbers
 
 
+def load_model(folder: str) -> Any:
+    """Return a saved model."""
+    from fairmatch import load  # loading a model needs torch; an audit of scores does not
+
+    return load(folder)
+
+
 def _model_scores(
-    folder: str,
+    model: Any,
     path: str,
     table: pd.DataFrame,
     read: RoleTable,
     sensitive: Any,
     written: str,
+    order: Sequence[Any],
     *,
     is_real: bool,
 ) -> Any:
-    """Return the scores of a saved model for the rows of a table."""
-    from fairmatch import load  # loading a model needs torch; an audit of scores does not
-
-    model = load(folder)
+    """Return the scores of a saved model for the rows of a table; of several classes in order."""
     known = getattr(model, "feature_names_in_", None)
     attributes = read.named("sensitive") if getattr(model, "sensitive_column", None) else []
     names = list(known) if known is not None else [*read.features, *attributes]
@@ -221,6 +281,12 @@ def _model_scores(
     if is_real:
         return predict_people(model, table[names], sensitive)
     classes = np.asarray(model.classes_).tolist()
+    if order:
+        places = [find_value(classes, str(own), "classes", "the classes of the model")
+                  for own in order]  # fmt: skip
+        found = pd.DataFrame(called(model, "predict_proba", table[names], sensitive),
+                             columns=classes)  # fmt: skip
+        return found[places].set_axis(list(order), axis=1)
     # A model of the classes 0 and 1 may call 1 what the table's labels call by a word.
     if read.named("label") and set(classes) == {0, 1}:
         written = "1"

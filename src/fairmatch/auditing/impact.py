@@ -91,14 +91,11 @@ def weighted_median(values: FloatArray, weights: Weights) -> float:
     """
     if weights.values is None:
         return float(np.median(values))
-    order = np.argsort(values, kind="stable")
-    mass = np.cumsum(weights.values[order])
-    half = mass[-1] / 2.0
-    at = int(np.searchsorted(mass, half * (1.0 - 1e-12)))
-    low = values[order[at]]
-    if mass[at] > half * (1.0 + 1e-12) or at + 1 == len(order):
-        return float(low)
-    return float((low + values[order[at + 1]]) / 2.0)
+    low, high = (
+        np.quantile(side * values, 0.5, weights=weights.values, method="inverted_cdf")
+        for side in (1.0, -1.0)
+    )
+    return float((low - high) / 2.0)
 
 
 def _table(

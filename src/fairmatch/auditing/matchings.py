@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,6 @@ from fairmatch.auditing.facts import (
     MatchedScores,
     Matching,
     NearestFair,
-    NearPeople,
     PairFlips,
     Pairs,
     Reach,
@@ -45,137 +44,12 @@ _NEAR_SHARE = 0.9
 _BLOCK_ROWS = 1024
 
 
-@dataclass(frozen=True, eq=False)
-class FairFrontier:
-    """The matchings of two groups from the fairest to the nearest, under one model's scores."""
-
-    pair: SamplePair
-    scores: FloatArray
-    is_only: bool
-
-    @cached_property
-    def _found(self) -> tuple[Frontier, Coupling]:
-        pair, tolerance = self.pair, _TOLERANCE[self.is_only]
-        frontier = Frontier(pair.people, pair.part, self.scores, pair.points, tolerance)
-        return frontier, pair.oriented(frontier.at_slack(POSITION_SLACK))
-
-    @property
-    def coupling(self) -> Coupling:
-        """The nearest matching whose mean score gap exceeds the least one by at most the slack."""
-        return self._found[1]
-
-    @property
-    def strict_cost(self) -> float:
-        """Cost of the nearest matching with the least mean score gap."""
-        return self._found[0].fairest.cost
-
-    def curve(
-        self, least_gap: float, smallest: float, random: float, width: float
-    ) -> tuple[CurvePoint, ...]:
-        """Return points of the curve: mean score gap, least cost and position."""
-        frontier, span = self._found[0], random - smallest
-        frontier.refine(_HEIGHT[self.is_only] * max(span, 0.0))
-        points: list[CurvePoint] = []
-        for point in frontier.points:
-            # Rounding may leave two points at one gap. Only points at which the curve falls stay.
-            if points and not (
-                least_gap + point.excess > points[-1].gap and point.cost < points[-1].cost
-            ):
-                continue
-            position = (point.cost - smallest) / span if span > 1e-12 * max(random, 1.0) else None
-            points.append(CurvePoint(least_gap + point.excess, point.cost, position))
-        return tuple(replace(point, gap=width * point.gap) for point in points)
-
-
 def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the squared distance of every two points. Rounding errors of equal points become 0."""
     squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)
     distances: FloatArray = np.maximum(squares - 2.0 * (first @ second.T), 0.0)
     distances[distances < 1e-12 * np.maximum(squares, 1.0)] = 0.0
     return distances
-
-
-@dataclass(frozen=True, eq=False)
-class Neighbours:
-    """The nearest people in the other group, for each person of two groups."""
-
-    pair: SamplePair
-    n_nearest: int = 3
-
-    @cached_property
-    def nearest(self) -> list[tuple[IndexArray, FloatArray]]:
-        """For each side, the neighbours of its people and their squared distances."""
-        found: list[tuple[IndexArray, FloatArray]] = []
-        for own, others in (self.pair.sides, self.pair.sides[::-1]):
-            kept = min(self.n_nearest, len(others))
-            blocks = []
-            for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS)):
-                distances = self._distances(rows, others)
-                at = np.argpartition(distances, kept - 1, axis=1)[:, :kept]
-                near = np.take_along_axis(distances, at, axis=1)
-                order = np.argsort(near, axis=1, kind="stable")
-                at = np.take_along_axis(at, order, axis=1)
-                blocks.append((others[at], np.take_along_axis(near, order, axis=1)))
-            neighbours, nearest = zip(*blocks, strict=True)
-            found.append((np.concatenate(neighbours), np.concatenate(nearest)))
-        return found
-
-    @cached_property
-    def distance(self) -> float:
-        """Squared distance within which nine in ten people have a person of the other group."""
-        nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
-        weights = self.pair.weights.take(np.concatenate(self.pair.sides)).values
-        # This quantile is a distance that occurs, so at least nine in ten are within it.
-        return float(np.quantile(nearest, _NEAR_SHARE, weights=weights, method="inverted_cdf"))
-
-    def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
-        features = self.pair.features
-        assert features is not None
-        return squared_distances(features[rows], features[others])
-
-    def reach(
-        self, data: Audited, codes: tuple[int, int], scores: FloatArray
-    ) -> tuple[Reach, Reach]:
-        """Return, for each group, the share of people with a near person who is scored alike."""
-        limit = self.distance * (1.0 + 1e-9)
-        found = []
-        for side, (own, others) in enumerate((self.pair.sides, self.pair.sides[::-1])):
-            alike = [
-                (
-                    (self._distances(rows, others) <= limit)
-                    & (np.abs(scores[rows][:, None] - scores[others]) <= ALIKE + 1e-12)
-                ).any(axis=1)
-                for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS))
-            ]
-            weights = self.pair.weights.take(own)
-            near = self.nearest[side][1][:, 0] <= limit
-            found.append(
-                Reach(
-                    group=data.labels[codes[side]],
-                    other=data.labels[codes[1 - side]],
-                    distance=self.distance,
-                    score_gap=data.width * ALIKE,
-                    share=data.rate(np.concatenate(alike), weights, codes[side]),
-                    has_near=data.rate(near, weights, codes[side]),
-                )
-            )
-        return found[0], found[1]
-
-    def listed(self, scores: FloatArray, width: float) -> NearPeople:
-        """Return each person's nearest people, as positions in the sample."""
-        persons, neighbours, distances = [], [], []
-        for own, (at, near) in zip(self.pair.sides, self.nearest, strict=True):
-            persons.append(np.repeat(own, at.shape[1]))
-            neighbours.append(at.ravel())
-            distances.append(near.ravel())
-        person, neighbour = np.concatenate(persons), np.concatenate(neighbours)
-        gaps = width * np.abs(scores[person] - scores[neighbour])
-        return NearPeople(
-            tuple(self.pair.at[person].tolist()),
-            tuple(self.pair.at[neighbour].tolist()),
-            tuple(np.concatenate(distances).tolist()),
-            tuple(gaps.tolist()),
-        )
 
 
 # Dividing whole numbers, as for scores, lets a gap such as 0.3 begin its own interval.
@@ -243,20 +117,77 @@ class PairMatcher:
         return max(self._coupled(mirrored).transport_cost(features), cost)
 
     @cached_property
-    def frontier(self) -> FairFrontier:
-        """The matchings from the fairest to the nearest."""
-        return FairFrontier(self.pair, self.scores, len(self.data.matched_pairs) == 1)
+    def frontier(self) -> tuple[Frontier, Coupling]:
+        """The matchings from the fairest to the nearest, and the nearest that is nearly fair."""
+        pair, tolerance = self.pair, _TOLERANCE[self._is_only]
+        frontier = Frontier(pair.people, pair.part, self.scores, pair.points, tolerance)
+        return frontier, pair.oriented(frontier.at_slack(POSITION_SLACK))
+
+    @property
+    def _is_only(self) -> bool:
+        return len(self.data.matched_pairs) == 1
 
     @cached_property
-    def neighbours(self) -> Neighbours:
-        """The nearest people of the other group."""
-        return Neighbours(self.pair, _NEAREST if len(self.data.compared) == 2 else 1)
+    def nearest(self) -> list[tuple[IndexArray, FloatArray]]:
+        """For each side, the nearest people of the other side, and their squared distances."""
+        found: list[tuple[IndexArray, FloatArray]] = []
+        for own, others in (self.pair.sides, self.pair.sides[::-1]):
+            kept = min(_NEAREST if len(self.data.compared) == 2 else 1, len(others))
+            blocks = []
+            for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS)):
+                distances = self._distances(rows, others)
+                at = np.argpartition(distances, kept - 1, axis=1)[:, :kept]
+                near = np.take_along_axis(distances, at, axis=1)
+                order = np.argsort(near, axis=1, kind="stable")
+                at = np.take_along_axis(at, order, axis=1)
+                blocks.append((others[at], np.take_along_axis(near, order, axis=1)))
+            neighbours, nearest = zip(*blocks, strict=True)
+            found.append((np.concatenate(neighbours), np.concatenate(nearest)))
+        return found
 
-    def near(self) -> NearPeople | None:
-        """Return each person's nearest people among those drawn, or None without features."""
-        if self.pair.features is None:
-            return None
-        return self.neighbours.listed(self.scores, self.data.width)
+    def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
+        features = self.pair.features
+        assert features is not None
+        return squared_distances(features[rows], features[others])
+
+    def near(self) -> Pairs:
+        """Return each person's nearest people among those drawn, as positions in the sample."""
+        sides = list(zip(self.pair.sides, self.nearest, strict=True))
+        person = np.concatenate([np.repeat(own, at.shape[1]) for own, (at, _) in sides])
+        neighbour, distance = (np.concatenate([own[k].ravel() for _, own in sides]) for k in (0, 1))
+        gaps = self.data.width * np.abs(self.scores[person] - self.scores[neighbour])
+        at = self.pair.at
+        return _listed(at[person], at[neighbour], gaps, distance)
+
+    def _reach(self) -> tuple[Reach, ...]:
+        """Return, for each group, the share of people with a near person who is scored alike."""
+        nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
+        weights = self.pair.weights.take(np.concatenate(self.pair.sides)).values
+        # This quantile is a distance that occurs, so at least nine in ten are within it.
+        most = float(np.quantile(nearest, _NEAR_SHARE, weights=weights, method="inverted_cdf"))
+        limit, scores, labels = most * (1.0 + 1e-9), self.scores, self.data.labels
+        found = []
+        for side, (own, others) in enumerate((self.pair.sides, self.pair.sides[::-1])):
+            alike = [
+                (
+                    (self._distances(rows, others) <= limit)
+                    & (np.abs(scores[rows][:, None] - scores[others]) <= ALIKE + 1e-12)
+                ).any(axis=1)
+                for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS))
+            ]
+            code, weight = self.codes[side], self.pair.weights.take(own)
+            near = self.nearest[side][1][:, 0] <= limit
+            found.append(
+                Reach(
+                    group=labels[code],
+                    other=labels[self.codes[1 - side]],
+                    distance=most,
+                    score_gap=self.data.width * ALIKE,
+                    share=self.data.rate(np.concatenate(alike), weight, code),
+                    has_near=self.data.rate(near, weight, code),
+                )
+            )
+        return tuple(found)
 
     @cached_property
     def found(self) -> tuple[dict[str, Coupling], tuple[str, ...]]:
@@ -266,7 +197,7 @@ class PairMatcher:
             wanted["marginal"] = lambda: self.pair.marginal
             if self.pair.has_both_labels:
                 wanted["joint"] = lambda: self.pair.joint
-            wanted["nearest_fair"] = lambda: self.frontier.coupling
+            wanted["nearest_fair"] = lambda: self.frontier[1]
         couplings, unproven = {}, []
         for name, match in wanted.items():
             try:
@@ -289,9 +220,7 @@ class PairMatcher:
             groups=(first, second),
             unproven=unproven,
             nearest_fair=self._nearest_fair() if len(couplings.keys() & _NEAR) == 2 else None,
-            reach=()
-            if self.pair.features is None
-            else self.neighbours.reach(self.data, self.codes, self.scores),
+            reach=() if self.pair.features is None else self._reach(),
         )
 
     def _nearest_fair(self) -> NearestFair:
@@ -312,11 +241,23 @@ class PairMatcher:
             smallest=span[0],
             random=random,
             position=_relative(cost, *span),
-            strict_position=_relative(self.frontier.strict_cost, *span),
+            strict_position=_relative(self.frontier[0].fairest.cost, *span),
             features=columns,
-            curve=self.frontier.curve(least, *span, self.data.width),
+            curve=self._curve(least, *span),
             solver_gap=coupling.certificate.relative_gap,
         )
+
+    def _curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
+        """Return points of the curve: mean score gap, least cost and position."""
+        frontier, points, width = self.frontier[0], list[CurvePoint](), self.data.width
+        frontier.refine(_HEIGHT[self._is_only] * max(random - smallest, 0.0))
+        for point in frontier.points:
+            gap = width * (least_gap + point.excess)
+            # Rounding may leave two points at one gap. Only points at which the curve falls stay.
+            if not points or (gap > points[-1].gap and point.cost < points[-1].cost):
+                position = _relative(point.cost, smallest, random)
+                points.append(CurvePoint(gap, point.cost, position))
+        return tuple(points)
 
     def _features(self, coupling: Coupling, nearest: Coupling) -> tuple[FeatureCost, ...]:
         """Return the cost of a matching by column, the largest part first."""
@@ -397,15 +338,26 @@ class PairMatcher:
 
     def pairs(self, name: str) -> Pairs:
         """Return the pairs of a matching, as positions in the sample."""
-        coupling, features = self.found[0][name], self.pair.features
-        distance = [] if features is None else coupling.costs(features).tolist()
-        return Pairs(
-            first=tuple(self.pair.at[coupling.source_index].tolist()),
-            second=tuple(self.pair.at[coupling.target_index].tolist()),
-            mass=tuple(coupling.mass.tolist()),
-            score_gap=tuple((self.data.width * coupling.gaps(self.scores)).tolist()),
-            distance=tuple(distance),
+        coupling, features, at = self.found[0][name], self.pair.features, self.pair.at
+        return _listed(
+            at[coupling.source_index],
+            at[coupling.target_index],
+            self.data.width * coupling.gaps(self.scores),
+            np.empty(0) if features is None else coupling.costs(features),
+            coupling.mass,
         )
+
+
+def _listed(
+    first: IndexArray,
+    second: IndexArray,
+    gaps: FloatArray,
+    distance: FloatArray,
+    mass: FloatArray | None = None,
+) -> Pairs:
+    """Return pairs as plain numbers. By default all have the same weight."""
+    mass = np.full(len(first), 1.0 / max(len(first), 1)) if mass is None else mass
+    return Pairs(*(tuple(own.tolist()) for own in (first, second, mass, gaps, distance)))
 
 
 def _counted_mean(
@@ -431,18 +383,20 @@ def _relative(cost: float, smallest: float, random: float) -> float | None:
 
 def join_pairs(matchers: list[PairMatcher]) -> dict[str, Pairs]:
     """Return the pairs of every matching, joined over all pairs of groups."""
-    joined: dict[str, Pairs] = {}
-    for name in _STREAMS:
-        parts = [matcher.pairs(name) for matcher in matchers if name in matcher.found[0]]
-        if parts:
-            joined[name] = Pairs(
-                first=tuple(value for part in parts for value in part.first),
-                second=tuple(value for part in parts for value in part.second),
-                mass=tuple(value / len(parts) for part in parts for value in part.mass),
-                score_gap=tuple(value for part in parts for value in part.score_gap),
-                distance=tuple(value for part in parts for value in part.distance),
-            )
-    return joined
+    parts = {
+        name: [matcher.pairs(name) for matcher in matchers if name in matcher.found[0]]
+        for name in _STREAMS
+    }
+    return {name: joined(own) for name, own in parts.items() if own}
+
+
+def joined(parts: list[Pairs]) -> Pairs:
+    """Return the pairs of several parts, with weights that sum to 1."""
+    every = [
+        tuple(value for part in parts for value in getattr(part, own.name)) for own in fields(Pairs)
+    ]
+    found = Pairs(*every)
+    return replace(found, mass=tuple(value / len(parts) for value in found.mass))
 
 
 N_ACROSS = 128
@@ -507,10 +461,5 @@ def _near(data: Audited, sample: Sample, drawn: IndexArray, codes: list[tuple[in
         neighbours.append(others[at])
         distances.append(apart[np.arange(len(own)), at])
     person, neighbour = np.concatenate(persons), np.concatenate(neighbours)
-    return Pairs(
-        first=tuple(person.tolist()),
-        second=tuple(neighbour.tolist()),
-        mass=(1.0 / len(person),) * len(person),
-        score_gap=tuple((data.width * np.abs(scores[person] - scores[neighbour])).tolist()),
-        distance=tuple(np.concatenate(distances).tolist()),
-    )
+    gaps = data.width * np.abs(scores[person] - scores[neighbour])
+    return _listed(person, neighbour, gaps, np.concatenate(distances))

@@ -45,33 +45,13 @@ _SHARES = np.sqrt(_BETS) / np.sqrt(_BETS).sum()
 # So many people of a group may wait for a partner. If more wait, several are compared at once.
 _QUEUE = 256
 _VERSION = 1
-_STEPS = 40
+# The search for a limit: so many steps, each with so many parts.
+_STEPS, _PARTS = 5, np.arange(1.0, 65.0)[:, None] / 64.0
 
 
 @dataclass(frozen=True)
 class GapState:
     """What a monitor knows after an update.
-
-    Attributes
-    ----------
-    n_people : int
-        People seen so far, in known groups.
-    n_compared : int
-        People whom the measure compares: those with a label of the class, or everybody.
-    value : float or None
-        The estimated gap: the largest over pairs of groups. None while a group has nobody.
-    low, high : float
-        The confidence sequence: at all times at once it holds the gap with the monitor's
-        confidence. With ``window`` it is an ordinary interval that ignores repeated looks.
-    evidence : float
-        Evidence against "the gap is at most max_gap". The alarm sounds at ``1 / (1 - confidence)``,
-        or at ``window``.
-    alarm : bool
-        Whether the gap has been shown to exceed the bound, now or before.
-    period : str or None
-        What the caller called the update.
-    n_rows : int
-        Rows of the update, with people of other groups and of none.
 
     Examples
     --------
@@ -79,15 +59,21 @@ class GapState:
     False
     """
 
-    n_people: int
+    n_people: int  #: People seen so far, in known groups.
+    #: People whom the measure compares: those with a label of the class, or everybody.
     n_compared: int
+    #: The estimated gap: the largest over pairs of groups. None while a group has nobody.
     value: float | None
+    #: The confidence sequence: at all times at once it holds the gap with the monitor's confidence.
+    #: With ``window`` it is an ordinary interval that ignores repeated looks.
     low: float
     high: float
+    #: Evidence against "the gap is at most max_gap". The alarm sounds at ``1 / (1 - confidence)``,
+    #: or at ``window``.
     evidence: float
-    alarm: bool
-    period: str | None = None
-    n_rows: int = 0
+    alarm: bool  #: Whether the gap has been shown to exceed the bound, now or before.
+    period: str | None = None  #: What the caller called the update.
+    n_rows: int = 0  #: Rows of the update, with people of other groups and of none.
 
 
 class GapMonitor:
@@ -297,42 +283,43 @@ class GapMonitor:
         values = np.array([value for _, value in taken], dtype=self._open[0][0][0].dtype)
         return self._take_in(values, codes, np.asarray(labels == self.pos_label), period)
 
-    def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
-        own = _look_up(sensitive_features, self.groups)
-        if own is None or not (own >= 0).any():
-            codes, names = _factorise(sensitive_features)
-            places = {label: code for code, label in enumerate(self.groups)}
-            own = np.array([*(places.get(plain_value(name), -1) for name in names), -1])[codes]
-            if n_rows and (codes >= 0).all() and not (own >= 0).any():
-                raise GroupError(
-                    f"sensitive_features holds none of the groups {listed(self.groups)}; the "
-                    f"first value is {plain_value(names[codes[0]])!r}. Correct groups=, or pass "
-                    "another column.",
-                    parameter="sensitive_features",
-                )
+    def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.int32]:
+        codes, names = _factorise(sensitive_features)
+        places = {label: code for code, label in enumerate(self.groups)}
+        known = [*(places.get(plain_value(name), -1) for name in names), -1]
+        own: NDArray[np.int32] = np.array(known, dtype=np.int32)[codes]
+        n_known = int(np.count_nonzero(own >= 0))
+        if n_rows and not n_known and (codes >= 0).all():
+            raise GroupError(
+                f"sensitive_features holds none of the groups {listed(self.groups)}; the first "
+                f"value is {plain_value(names[codes[0]])!r}. Correct groups=, or pass another "
+                "column.",
+                parameter="sensitive_features",
+            )
         check_length(own, n_rows, "sensitive_features")
-        self.n_unknown += n_rows - int(np.count_nonzero(own >= 0))
+        self.n_unknown += n_rows - n_known
         return own
 
     def _take_in(
         self,
         values: NDArray[Any],
-        codes: NDArray[np.intp],
+        codes: NDArray[Any],
         positive: BoolArray | None,
         period: str | None,
     ) -> GapState:
+        count = np.count_nonzero if MONITORED[self.measure] else np.sum
         for place, label in enumerate(self._classes):
-            groups = np.arange(len(self.groups))
+            groups = range(len(self.groups))
             inside = codes if label is None else np.where(positive == label, codes, -1)
             by_group = [values[np.flatnonzero(inside == code)] for code in groups]
-            self._sums[1, place] += [own.sum() for own in by_group]
+            self._sums[1, place] += [count(own) for own in by_group]
             self._sizes[1, place] += [len(own) for own in by_group]
             for at, (first, second) in enumerate(self._pairs):
                 self._bet(place, at, by_group[first], by_group[second])
         if self.window is not None and self._sizes[1].sum() >= self.window:
             self._sums[0], self._sizes[0] = self._sums[1], self._sizes[1]
             self._sums[1], self._sizes[1] = 0.0, 0.0
-        return self._note(period, n_new=int((codes >= 0).sum()), n_rows=len(codes))
+        return self._note(period, n_new=int(np.count_nonzero(codes >= 0)), n_rows=len(codes))
 
     def _bet(self, place: int, at: int, first: NDArray[Any], second: NDArray[Any]) -> None:
         """Compare the people of two groups in their order, and let the capitals grow or shrink."""
@@ -382,9 +369,8 @@ class GapMonitor:
         if sizes.all():
             rates = sums / sizes
             gaps = float(np.mean([max(abs(r[a] - r[b]) for a, b in self._pairs) for r in rates]))
-        several = self._capital.size / len(_BETS)
-        grown = logsumexp(self._capital, b=_SHARES / several)
-        evidence = float(np.exp(min(grown, 700.0)))
+        shares = _SHARES * len(_BETS) / self._capital.size
+        evidence = float((np.exp(np.minimum(self._capital, 700.0)) * shares).sum())
         wanted = 1.0 / (1.0 - self.confidence) if self.window is None else float(self.window)
         # The mean of two gaps may keep a bound that one of them breaks.
         shown = low > self.max_gap if len(self._classes) > 1 else evidence >= wanted
@@ -505,24 +491,12 @@ class GapMonitor:
 _ARRAYS = ("sums", "sizes", "capital")
 
 
-def _look_up(column: Any, groups: Sequence[Hashable]) -> NDArray[np.intp] | None:
-    """Return the group of every row of a pandas column of Arrow text; None for other input."""
-    kept = getattr(getattr(column, "array", None), "_pa_array", None)
-    if kept is None or not all(isinstance(group, str) for group in groups):
-        return None
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not (pa.types.is_large_string(kept.type) or pa.types.is_string(kept.type)):
-        return None
-    found = pc.index_in(kept, pa.array(groups, kept.type)).fill_null(-1)
-    codes: NDArray[np.intp] = found.to_numpy().astype(np.intp)
-    return codes
-
-
-def _factorise(sensitive_features: Any) -> tuple[NDArray[np.intp], Any]:
+def _factorise(sensitive_features: Any) -> tuple[NDArray[Any], Any]:
     """Return a code per row and the name behind each code; a missing group has the code -1."""
     if isinstance(sensitive_features, pd.Series):  # its text need not become objects
+        if isinstance(sensitive_features.dtype, pd.CategoricalDtype):
+            kept: Any = sensitive_features.array
+            return kept.codes, kept.categories
         return pd.factorize(sensitive_features)
     columns = attribute_columns(sensitive_features, "sensitive_features")
     every = [pd.factorize(read_column(values, "sensitive_features")) for _, values in columns]
@@ -570,12 +544,16 @@ def rate_limits(sums: FloatArray, sizes: FloatArray, error: float) -> tuple[Floa
     mixture = betaln(sums + 0.5, sizes - sums + 0.5) - betaln(0.5, 0.5)
     centre = np.where(sizes > 0.0, sums / np.maximum(sizes, 1.0), 0.5)
 
-    # Both borders at once: the lower ones are sought from 0, the upper ones from 1.
+    # Both borders at once, the lower ones from 0 and the upper ones from 1: every step divides the
+    # interval that holds a border by 64.
     far = np.repeat([0.0, 1.0], len(centre))
     inside, sums, sizes, mixture = (np.tile(own, 2) for own in (centre, sums, sizes, mixture))
     for _ in range(_STEPS):
-        middle = (inside + far) / 2.0
-        fitted = xlogy(sums, middle) + xlog1py(sizes - sums, -middle)
+        tried = inside + (far - inside) * _PARTS
+        fitted = xlogy(sums, tried) + xlog1py(sizes - sums, -tried)
         away = mixture - fitted >= -np.log(error)
-        far, inside = np.where(away, middle, far), np.where(away, inside, middle)
+        away[-1] = True
+        first = away.argmax(axis=0)
+        far, width = tried[first, np.arange(len(far))], (far - inside) / len(_PARTS)
+        inside = far - width
     return far[: len(centre)], far[len(centre) :]

@@ -13,8 +13,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.auditing.facts import SMALL_SHARE, Estimate, LeakFacts
+from fairmatch.auditing.facts import SMALL_SHARE, Estimate
 from fairmatch.exceptions import ColumnError, GroupError, InputError
+from fairmatch.learning.reading import as_list, split_columns
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
@@ -31,8 +32,8 @@ from fairmatch.people.checks import (
     read_column,
     read_labels,
 )
-from fairmatch.people.columns import Column, looks_like_codes, split_column
-from fairmatch.people.encoding import Points, Table, TableEncoder
+from fairmatch.people.columns import Column
+from fairmatch.people.encoding import Points, Table, TableEncoder, code_notes
 from fairmatch.people.groups import (
     SMALL,
     UNKNOWN,
@@ -43,7 +44,7 @@ from fairmatch.people.groups import (
     read_criterion,
     read_groups,
 )
-from fairmatch.people.leaks import find_leaks
+from fairmatch.people.leaks import Leak, find_leaks
 from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import MARK, NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
@@ -447,7 +448,7 @@ class Roster:
     pos_label: Any
     positions: IndexArray | None
     n_given: int
-    leaks: tuple[LeakFacts, ...]
+    leaks: tuple[Leak, ...]
     strata: Codes | None = None
     similarity: Similarity = field(default_factory=Similarity)
     remarks: tuple[str, ...] = ()
@@ -624,17 +625,21 @@ def read_roster(
     similarity: Any = AUTO,
     categorical: Collection[str] = (),
     scored: BoolArray | None = None,
+    unscored: str = "have no score",
 ) -> Roster:
     """Read the people to audit. Rows of weight 0 or without a score are left out."""
     n_given, told = len(sensitive_features), list[str]()
     if not isinstance(sensitive_features, GroupProbabilities):
         n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
-    strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X, categorical))
+    strata = None
+    if given is not None:
+        named = None if X is None else Table(X, categorical)
+        strata = read_given(given, n_rows=n_given, table=named)
     is_there = np.ones(n_given, dtype=bool) if scored is None else scored
     check_length(is_there, n_given, "y_score")
     if not is_there.all():
-        told.append(_unscored(sensitive_features, ~is_there))
+        told.append(_unscored(sensitive_features, ~is_there, unscored))
     if weights.values is not None and not (weights.values > 0.0).all():
         told.append("Rows of weight 0 were left out.")
         is_there = is_there & (weights.values > 0.0)
@@ -659,7 +664,7 @@ def read_roster(
             "same people.",
             parameter="X",
         )
-    leaks: tuple[LeakFacts, ...] = ()
+    leaks: tuple[Leak, ...] = ()
     if table is not None and groups.memberships is None:
         leaks = _read_leaks(table, groups, keep)
     names = None if ids is None else read_column(ids, "ids")
@@ -671,9 +676,9 @@ def read_roster(
             weights = Weights(n_rows, ones, persons=persons)
     labels = None
     if y_true is not None:
-        labels = _read_labels(y_true, n_rows, settings, pos_label)
-        if n_missing := int((~labels.known).sum()):
-            told.append(_unlabelled(groups, ~labels.known, n_missing))
+        labels = _read_labels(y_true, weights, settings, pos_label)
+        if not labels.known.all():
+            told.append(_unlabelled(groups, ~labels.known, weights))
     people = People(
         groups,
         table,
@@ -692,7 +697,11 @@ def read_roster(
         leaks,
         strata,
         alike,
-        (*told, *_codes(people), *(() if why is None else (why,))),
+        (
+            *told,
+            *code_notes(people.table, "pass categorical=[{!r}]"),
+            *(() if why is None else (why,)),
+        ),
     )
 
 
@@ -700,22 +709,26 @@ MOST_MISSING = 0.2
 """An audit is refused if a larger share of the scores, or of the labels, is missing."""
 
 
-def refuse_missing(missing: BoolArray, what: str, parameter: str) -> None:
+def refuse_missing(
+    missing: BoolArray, what: str, parameter: str, weights: Weights | None = None
+) -> None:
     """Raise if too many scores or labels are missing for the others to stand for everybody."""
-    if missing.mean() > MOST_MISSING:
+    weights = weights or Weights(len(missing))
+    n_missing, rows = weights.take(missing).people, "people" if weights.is_counts else "rows"
+    if n_missing > MOST_MISSING * weights.people:
         raise InputError(
-            f"{parameter} has {int(missing.sum()):,} missing {what} in {len(missing):,} rows, more "
+            f"{parameter} has {n_missing:,} missing {what} in {weights.people:,} {rows}, more "
             f"than {MOST_MISSING:.0%}. Find out why, or leave these rows out yourself.",
             parameter=parameter,
         )
 
 
-def _read_labels(y_true: Any, n_rows: int, settings: AuditSettings, pos_label: Any) -> Labels:
+def _read_labels(y_true: Any, weights: Weights, settings: AuditSettings, pos_label: Any) -> Labels:
     """Return the labels, with NaN where one is missing."""
-    column = read_column(y_true, "y_true")
+    column, n_rows = read_column(y_true, "y_true"), weights.n_rows
     check_length(column, n_rows, "y_true")
     missing = is_missing(column)
-    refuse_missing(missing, "labels", "y_true")
+    refuse_missing(missing, "labels", "y_true", weights)
     values, known = np.full(n_rows, np.nan), column[~missing]
     if not settings.scores.decides:
         numbers = NUMBER.read(np.array(known.tolist(), dtype=float) if missing.any() else known)
@@ -725,37 +738,29 @@ def _read_labels(y_true: Any, n_rows: int, settings: AuditSettings, pos_label: A
     return Labels(values, (None, pos_label))
 
 
-def _unscored(sensitive_features: Any, missing: BoolArray) -> str:
-    said = f"{missing.sum():,} rows have no score and were left out of everything"
+def _unscored(sensitive_features: Any, missing: BoolArray, why: str) -> str:
+    said = f"{missing.sum():,} rows {why} and were left out of everything"
     if isinstance(sensitive_features, GroupProbabilities):
         return f"{said}."
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
     return f"{said} ({_by_group(groups, missing)})."
 
 
-def _unlabelled(groups: Groups, missing: BoolArray, n_missing: int) -> str:
+def _unlabelled(groups: Groups, missing: BoolArray, weights: Weights) -> str:
+    rows, counts = ("people", weights.values) if weights.is_counts else ("rows", None)
+    n_missing = missing.sum() if counts is None else counts[missing].sum()
     return (
-        f"{n_missing:,} rows have no label ({_by_group(groups, missing)}). They count in selection "
-        "rates and in gaps of scores, and are left out of error rates, calibration and the "
-        "matching within labels."
+        f"{n_missing:,.0f} {rows} have no label ({_by_group(groups, missing, counts)}). They count "
+        "in selection rates and in gaps of scores, and are left out of error rates, calibration "
+        "and the matching within labels."
     )
 
 
-def _by_group(groups: Groups, rows: BoolArray) -> str:
-    counts = np.bincount(groups.codes[rows], minlength=groups.n_groups).tolist()
-    each = [f"{label}: {n:,}" for label, n in zip(groups.labels, counts, strict=True) if n]
+def _by_group(groups: Groups, rows: BoolArray, weights: FloatArray | None = None) -> str:
+    ones = None if weights is None else weights[rows]
+    counts = np.bincount(groups.codes[rows], ones, minlength=groups.n_groups).tolist()
+    each = [f"{label}: {n:,.0f}" for label, n in zip(groups.labels, counts, strict=True) if n]
     return ", ".join(each[:10]) + (", …" if len(each) > 10 else "")
-
-
-def _codes(people: People) -> Iterable[str]:
-    """Yield a note on every column of numbers that looks like codes."""
-    for column in [] if people.table is None else people.table.columns:
-        known = column.values if column.levels is None else np.empty(0)
-        if looks_like_codes(column.name, known[~column.missing] if len(known) else known):
-            yield (
-                f"Column {column.name!r} looks like codes of a category, and was read as a number. "
-                f"If it is one, pass categorical=[{column.name!r}]."
-            )
 
 
 def _read_alike(
@@ -789,7 +794,7 @@ def _read_alike(
     return read_similarity(similarity, *drawn, settings.random_state), None
 
 
-def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[LeakFacts, ...]:
+def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Leak, ...]:
     """Return the columns that give the group away.
 
     Raise if a column does so in every row or identifies people, and is not kept. The error names
@@ -817,15 +822,7 @@ def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Le
         joined = ColumnError("\n".join(map(str, refused)), parameter="keep")
         raise refused[0] if len(refused) == 1 else joined
     return tuple(
-        LeakFacts(
-            leak.column,
-            leak.kind,
-            leak.attribute,
-            None if leak.group is None else str(leak.group),
-            leak.agreement,
-            leak.words,
-        )
-        for leak in leaks
+        leak if leak.group is None else replace(leak, group=str(leak.group)) for leak in leaks
     )
 
 
@@ -850,7 +847,7 @@ def _no_feature(column: Column, n_rows: int) -> InputError:
 def _without(X: Any, column: Any) -> Any:
     """Return X without the sensitive column, if X holds it."""
     try:
-        return X if column is None else split_column(X, column)[0]
+        return X if column is None else split_columns(X, as_list(column))[0]
     except ColumnError:  # X may lack the column if the model needs no group to predict
         return X
 
@@ -871,6 +868,7 @@ class Audited:
 
     scored: ScoredPeople
     settings: AuditSettings
+    whole: int | None = None  # the reference group of all people, where these are some of them
 
     def of(self, groups: Groups) -> Audited:
         """Return the same people in other groups, such as those of one attribute."""
@@ -880,6 +878,13 @@ class Audited:
             settings = replace(settings, reference=str(groups.labels[groups.codes[row]]))
         scored = ScoredPeople(people, self.scores, self.scored.settings)
         return replace(self, scored=scored, settings=settings)
+
+    def among_rows(self, rows: BoolArray, scores: FloatArray | None = None) -> Audited:
+        """Return some of the people, with their scores or with others."""
+        people = self.people.take(np.flatnonzero(rows))
+        values = (self.scores if scores is None else scores)[rows]
+        scored = ScoredPeople(people, values, self.scored.settings)
+        return replace(self, scored=scored, whole=self.reference)
 
     @property
     def people(self) -> People:
@@ -1005,6 +1010,8 @@ class Audited:
     @cached_property
     def reference(self) -> int:
         """Code of the named group or the largest, with which every other group is compared."""
+        if self.whole is not None:
+            return self.whole
         if self.settings.reference is None:
             return max(self.groups.compared, key=lambda code: self.totals[code])
         return self.labels.index(self.settings.reference)
@@ -1033,7 +1040,7 @@ class Audited:
         large enough for a statement.
         """
         if self.settings.reference is not None:
-            return (self.reference,)
+            return (self.reference,) if self.reference in self.compared else ()
         least = SMALL_SHARE * sum(self.totals[code] for code in self.groups.compared)
         large = tuple(code for code in self.groups.compared if self.totals[code] >= least)
         return tuple(code for code in large if code in self.compared) or large
@@ -1080,7 +1087,8 @@ def sha256(*parts: bytes) -> str:
 
 def _bytes(column: Column) -> bytes:
     """Return the name, the kind and the values of a column as bytes."""
-    head = f"{column.name}\0{column.kind}\0".encode()
+    kind = "numeric" if column.levels is None else "categorical"
+    head = f"{column.name}\0{kind}\0".encode()
     if column.levels is None:
         values = np.where(column.missing, 0.0, column.values.astype(np.float64))
         return head + column.missing.tobytes() + values.tobytes()

@@ -7,6 +7,7 @@ the counts for facts about everybody, and the sample for facts about single peop
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ import pandas as pd
 
 from fairmatch.auditing.audit import audit
 from fairmatch.auditing.facts import Audit
+from fairmatch.auditing.people import MOST_MISSING, read_top
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import find_value
@@ -200,19 +202,20 @@ class ScoredFiles:
     @cached_property
     def _people(self) -> str:
         """A query for the score, the attributes and the label of every person."""
-        score, label = quoted(self.score), self.roles.label
+        label, number = self.roles.label, f"{quoted(self.score)}::DOUBLE"
+        score = f"(CASE WHEN isnan({number}) THEN NULL ELSE {number} END)"
         names = dict(zip(self.short, map(quoted, self.attributes), strict=True))
         if label is not None:
             names["label"] = quoted(label)
         if self.roles.id is None:
             listed = ", ".join(f"{name} AS {short}" for short, name in names.items())
-            return f"SELECT {score}::DOUBLE AS score, {listed} FROM rows"
+            return f"SELECT {score} AS score, {listed} FROM rows"
         # Whole numbers have the same sum in any order, which the threads of DuckDB do not keep.
-        mean = f"sum(({score}::DOUBLE * {_ONE})::BIGINT)::DOUBLE / count({score}) / {_ONE}"
+        mean = f"sum(({score} * {_ONE})::BIGINT)::DOUBLE / count({score}) / {_ONE}"
         same = f"min({score}) IS NOT DISTINCT FROM max({score})"
         listed = ", ".join(f"min({name}) AS {short}" for short, name in names.items())
         return (
-            f"SELECT CASE WHEN {same} THEN min({score})::DOUBLE ELSE {mean} END AS score, {listed} "
+            f"SELECT CASE WHEN {same} THEN min({score}) ELSE {mean} END AS score, {listed} "
             f"FROM rows GROUP BY {quoted(self.roles.id)}"
         )
 
@@ -249,7 +252,7 @@ class ScoredFiles:
         names = ", ".join(self.short)
         found = self.files.ask(
             f"SELECT {names}, count(*) AS n, count(score) AS scored, min(score) AS low, "
-            "max(score) AS high, bool_or(isnan(score)) AS nan, "
+            "max(score) AS high, "
             f"approx_count_distinct(score) AS different FROM ({self._people}) "
             f"GROUP BY {names} ORDER BY {names} LIMIT {_MOST_GROUPS + 1}"
         )
@@ -259,14 +262,16 @@ class ScoredFiles:
                 f"than {_MOST_GROUPS} groups. Name columns of few values.",
                 parameter="sensitive_features",
             )
-        if n_missing := int((found["n"] - found["scored"]).sum()):
+        low, high = found["low"].min(), found["high"].max()
+        n_people, n_missing = int(found["n"].sum()), int((found["n"] - found["scored"]).sum())
+        if n_missing > MOST_MISSING * n_people:
             raise InputError(
-                f"Column {self.score!r} of {self.files.pattern} has {n_missing} missing scores. "
-                "Every row needs a finite score: score those rows, or leave them out.",
+                f"Column {self.score!r} of {self.files.pattern} has {n_missing:,} missing scores "
+                f"of {n_people:,} people, more than {MOST_MISSING:.0%}. Find out why, or leave "
+                "these rows out yourself.",
                 parameter="y_score",
             )
-        low, high = found["low"].min(), found["high"].max()
-        if found["nan"].any() or not (low >= 0.0 and high <= 1.0):
+        if not (low >= 0.0 and high <= 1.0):
             raise InputError(
                 f"Column {self.score!r} must lie in [0, 1], got values from {low:g} to {high:g}. "
                 "Pass probabilities or 0/1 decisions.",
@@ -279,13 +284,9 @@ class ScoredFiles:
         label = self.roles.label
         if label is None:
             return None
-        values = self.files.ask(f"SELECT DISTINCT {quoted(label)} AS value FROM rows LIMIT 10")
-        if values["value"].isna().any():
-            raise LabelError(
-                f"Column {label!r} of {self.files.pattern} has missing labels, and every row needs "
-                "a label. Leave those rows out, or audit without labels.",
-                parameter="y_true",
-            )
+        values = self.files.ask(
+            f"SELECT DISTINCT {quoted(label)} AS value FROM rows LIMIT 10"
+        ).dropna()
         if len(values) > 2:
             shown = ", ".join(map(str, values["value"][:5]))
             raise LabelError(
@@ -295,13 +296,51 @@ class ScoredFiles:
             )
         return find_value(values["value"], written, "pos_label", f"the values of column {label!r}")
 
+    def unscored(self) -> list[str]:
+        """Return a note on people without a score, who are left out."""
+        missing = (self.groups["n"] - self.groups["scored"]).to_numpy()
+        if not missing.sum():
+            return []
+        names = self.groups[self.short].astype("string").fillna("unknown").agg(", ".join, axis=1)
+        each = [f"{name}: {n:,}" for name, n in zip(names, missing.tolist(), strict=True) if n]
+        return [
+            f"{missing.sum():,} people have no score and were left out of everything "
+            f"({'; '.join(each[:10])}{'; …' if len(each) > 10 else ''})."
+        ]
+
+    def cut(self, top: float, favourable: str) -> tuple[float, str]:
+        """Return the threshold that selects the best so many people, and a note on it."""
+        n_people, is_high = int(self.groups["scored"].sum()), favourable == "high"
+        place = top if isinstance(top, int) else int(np.ceil(top * n_people * (1.0 - 1e-12)))
+        if place > n_people:
+            raise InputError(
+                f"top={top} is more than the {n_people:,} people in the table. Select fewer.",
+                parameter="top",
+            )
+        order = "DESC" if is_high else "ASC"
+        people = f"SELECT score FROM ({self._people}) WHERE score IS NOT NULL"
+        found = self.files.ask(f"{people} ORDER BY score {order} LIMIT 1 OFFSET {place - 1}")
+        last = float(found["score"][0])
+        tied = self.files.ask(
+            "SELECT count(*) FILTER (score = $last) AS n, "
+            f"min(score) FILTER (score > $last) AS next FROM ({people})",
+            last=last,
+        )
+        above = float(tied["next"][0])
+        cut = last if is_high else (above if np.isfinite(above) else float(np.nextafter(last, 2)))
+        return cut, (
+            f"The best {place:,} people were to be selected by rank. That cuts at a score of "
+            f"{last:.6g}, which {int(tied['n'][0]):,} people have. The intervals take this cut as "
+            "given."
+        )
+
     def count(self, threshold: float) -> tuple[pd.DataFrame, *tuple[str, ...]]:
         """Count people by score, group and label."""
         names = ", ".join([*self.short, *(["label"] if self.roles.label is not None else [])])
         if self.groups["different"].sum() <= _FEW_SCORES:
             counted = self.files.ask(
-                f"SELECT score, {names}, count(*) AS n FROM ({self._people}) GROUP BY ALL "
-                f"ORDER BY score, {names}"
+                f"SELECT score, {names}, count(*) AS n FROM ({self._people}) "
+                f"WHERE score IS NOT NULL GROUP BY ALL ORDER BY score, {names}"
             )
             return (counted,)
         n_cells = max(min(_CELLS, _FEW_SCORES // len(self.groups)), _LEAST_CELLS) // _BINS * _BINS
@@ -309,8 +348,8 @@ class ScoredFiles:
         found = self.files.ask(
             f"SELECT floor(score * {n_cells} + 1e-6)::INT AS cell, score >= $threshold AS "
             f"selected, {names}, count(*) AS n, min(score) AS low, max(score) AS high, "
-            f"sum((score * {_ONE})::BIGINT)::DOUBLE AS total FROM ({self._people}) GROUP BY ALL "
-            f"ORDER BY cell, selected, {names}",
+            f"sum((score * {_ONE})::BIGINT)::DOUBLE AS total FROM ({self._people}) "
+            f"WHERE score IS NOT NULL GROUP BY ALL ORDER BY cell, selected, {names}",
             threshold=threshold,
         )
         # The mean of equal numbers may be rounded; no mean may leave its cell.
@@ -360,6 +399,7 @@ class ScoredFiles:
             mean = people.groupby(self.roles.id)[self.score].transform("mean")
             people[self.score] = mean
             people = people.drop_duplicates(self.roles.id)
+        people = people[people[self.score].notna()]
         order = people.sort_values(_DRAWN_AT).groupby(self.attributes, sort=False, dropna=False)
         chosen = people.loc[np.sort(order.head(_DRAWN).index)].reset_index(drop=True)
         return chosen.drop(columns=[_FILE, _PLACE, _DRAWN_AT])
@@ -409,7 +449,17 @@ def audit_dataset(
     data = ScoredFiles(files, roles)
     joined = data.join()
     positive = data.positive(pos_label)
-    counted, *notes = data.count(settings.get("threshold") or 0.5)
+    notes = data.unscored()
+    if (top := read_top(settings.pop("top", None))) is not None:
+        if settings.get("threshold") is not None:
+            raise InputError(
+                f"top={top} and threshold={settings['threshold']} were both given, and each says "
+                "who is selected. Leave one of them out.",
+                parameter="top",
+            )
+        settings["threshold"], told = data.cut(top, settings.get("favourable", "high"))
+        notes.append(told)
+    counted, *cells = data.count(settings.get("threshold") or 0.5)
     step("drawing")
     people = data.sample(settings.get("random_state", 0))
     read = roles.read(people, name=pattern)
@@ -418,7 +468,7 @@ def audit_dataset(
     whole = audit(
         counted["score"].to_numpy(),
         sensitive_features=_groups(counted[data.short], data.attributes),
-        y_true=None if positive is None else (counted["label"] == positive).to_numpy(dtype=int),
+        y_true=None if positive is None else _labels(counted["label"], positive),
         sample_weight=counted["n"].to_numpy(),
         weight_kind="counts",
         model_name=data.score,
@@ -428,7 +478,7 @@ def audit_dataset(
         people[data.score].to_numpy(),
         sensitive_features=_groups(people[data.attributes], data.attributes),
         X=people[read.features] if read.features else None,
-        y_true=None if positive is None else (people[roles.label] == positive).to_numpy(dtype=int),
+        y_true=None if positive is None else _labels(people[roles.label], positive),
         ids=None if roles.id is None else people[roles.id].to_numpy(),
         keep=list(roles.kept),
         progress=progress,
@@ -437,7 +487,14 @@ def audit_dataset(
     if files.levels_in_path:
         shown = ", ".join(map(repr, files.levels_in_path[:3]))
         joined.append(f"Columns are those in the files. Names of folders ({shown}) add none.")
-    return _joined(whole, drawn, data, read, [*joined, *notes])
+    return _joined(whole, drawn, data, read, [*joined, *notes, *cells])
+
+
+def _labels(column: pd.Series[Any], positive: Any) -> Any:
+    """Return 1 for the positive label, 0 for the other, and NaN where it is missing."""
+    return (column == positive).to_numpy(dtype=float, na_value=np.nan) + np.where(
+        column.isna(), np.nan, 0.0
+    )
 
 
 def _groups(table: pd.DataFrame, names: Sequence[str]) -> Any:
@@ -464,6 +521,9 @@ def _joined(
             "described_by": drawn.provenance.settings["described_by"],
         },
     )
+    # What both say is said with the numbers of everybody.
+    told = {_NUMBERS.sub("", note) for note in whole.notes}
+    own = [note for note in drawn.notes if _NUMBERS.sub("", note) not in told]
     is_sample = drawn.n_rows < whole.n_rows
     first = f"Groups and gaps are those of all {whole.n_rows:,} people."
     if is_sample:
@@ -483,9 +543,12 @@ def _joined(
         provenance=provenance,
         columns=read.columns,
         leaks=drawn.leaks,
-        notes=(first, *notes, *drawn.notes),
+        notes=(first, *notes, *whole.notes, *own),
         impact=impact,
     )
+
+
+_NUMBERS = re.compile(r"\d[\d,.]*( people| rows)?")
 
 
 def _digest(files: list[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class CodedColumn:
         return [*limits, ("=", len(self.cuts) + 1)]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Rule:
     """A condition on codes: the column, the operator, and the code to compare with."""
 
@@ -102,6 +103,12 @@ def all_hold(
     return inside
 
 
+@cache
+def _pairs_of(n_groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    first, second = np.triu_indices(n_groups, k=1)
+    return first, second
+
+
 @dataclass(frozen=True, eq=False)
 class GroupSums:
     """Sums over the people of each group, for any number of subsets at once."""
@@ -132,8 +139,7 @@ class GroupSums:
     @property
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """First and second group of every pair, in the order of the last axis of the methods."""
-        first, second = np.triu_indices(self.counts.shape[-1], k=1)
-        return first, second
+        return _pairs_of(self.counts.shape[-1])
 
     def pair(self, at: int) -> GroupSums:
         """Return the sums of the two groups of one pair."""
@@ -177,6 +183,8 @@ def sums_of(
 
 
 _WIDTH = 12
+# Of a wider table, so many columns are combined with others.
+_MOST_COLUMNS = 500
 # Pairs are formed of at most this many conditions, so memory does not grow with the square of the
 # number of columns.
 _MOST_PAIRED = 4000
@@ -194,13 +202,16 @@ _PAIR_BLOCK = 4096
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Find:
     """A subset that the search examined. A larger merit means a larger gap that is certain."""
 
     merit: float
-    rules: frozenset[Rule] = field(compare=False)
-    pair: int = field(compare=False)  # in the order of `GroupSums.pairs`
+    rules: frozenset[Rule]
+    pair: int  # in the order of `GroupSums.pairs`
+
+
+_MERIT = attrgetter("merit")
 
 
 def _kind(rule: Rule, coded: list[CodedColumn]) -> str:
@@ -273,13 +284,19 @@ class Search:
         self.codes = [column.codes[rows].astype(np.int64) for column in coded]
         self.overall = self._sums_of(slice(None)).differences()
         self.extended: dict[frozenset[Rule], list[Find]] = {}
+        self.is_wide = len(coded) > _MOST_COLUMNS
+        self.columns: Sequence[int] = range(len(coded))
 
     def _sums_of(self, inside: BoolArray | slice) -> GroupSums:
         return sums_of(self.scores[inside], self.group[inside], self.n_groups, self.weights[inside])
 
     def run(self) -> list[Find]:
         """Search, and return distinct finds. The polished ones come first, then the others."""
-        pool = self._extend(frozenset())
+        pool = list(self._extend(frozenset()))
+        if self.is_wide:  # further conditions are on the columns that show most by themselves
+            best = {find.rules: find for find in sorted(pool, key=_MERIT)[-10 * _MOST_COLUMNS :]}
+            shown = dict.fromkeys(rule.column for rules in reversed(best) for rule in rules)
+            self.columns = sorted(list(shown)[:_MOST_COLUMNS])
         pool += self._pairs(pool)
         beam = _best(pool, _WIDTH)
         for _ in range(_DEPTH - 1):
@@ -287,7 +304,8 @@ class Search:
             pool += longer
             beam = _best([*beam, *longer], _WIDTH)
         beam = [self._localise(self._polish(find)) for find in beam]
-        return self._distinct([*sorted(beam, reverse=True), *_best(pool, 20 * _LISTED)])
+        beam.sort(key=_MERIT, reverse=True)
+        return self._distinct([*beam, *_best(pool, 20 * _LISTED)])
 
     def _judge(self, sums: GroupSums, depth: int) -> tuple[FloatArray, IndexArray]:
         """Return the merit of each subset, and the pair of groups with the largest merit."""
@@ -311,12 +329,14 @@ class Search:
         finds = []
         people = self._people(inside)
         n_inside = people[1].sum()
-        for at, column in enumerate(self.coded):
+        for at in self.columns:
+            column = self.coded[at]
             sums = self._sums_by_rule(column, self.codes[at][inside], people)
             merit, pair = self._judge(sums, len(rules) + 1)
             merit[_leaves_nobody_out(sums, n_inside)] = -np.inf
             # For a longer rule the best few are enough. The others in a column are neighbours.
-            for k in np.argsort(-merit)[: _WIDTH if rules else None].tolist():
+            kept = _WIDTH if rules or self.is_wide else None
+            for k in np.argsort(-merit)[:kept].tolist():
                 rule = Rule(at, *column.rules[k])
                 joined = _join(rules, rule)
                 if merit[k] > -np.inf and len(joined) <= _DEPTH and joined != rules:
@@ -367,7 +387,7 @@ class Search:
             better = find
             for rule in find.rules:
                 rest = find.rules - {rule}
-                better = max([better, *self._extend(rest), *self._alone(rest)])
+                better = max([better, *self._extend(rest), *self._alone(rest)], key=_MERIT)
             if better.merit <= find.merit:
                 break
             find = better
@@ -455,7 +475,7 @@ def _best(pool: list[Find], n_finds: int) -> list[Find]:
     """Return the worst subsets, but only a few on the same columns, which are much alike."""
     found: dict[frozenset[Rule], Find] = {}
     uses: Counter[frozenset[int]] = Counter()
-    for find in sorted(pool, reverse=True):
+    for find in sorted(pool, key=_MERIT, reverse=True):
         columns = frozenset(rule.column for rule in find.rules)
         if find.rules in found or uses[columns] == _ALIKE:
             continue

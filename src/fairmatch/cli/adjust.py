@@ -30,7 +30,25 @@ _SMALL = 0.005
     "--out adjusted.csv",
 )
 @click.argument("table", type=FILE)
-@click.option("--score", "y_score", required=True, metavar="COL", help="The scores of a model.")
+@click.option(
+    "--score",
+    "y_score",
+    required=True,
+    metavar="COL[,COL]",
+    help="The scores of a model; of more than two classes, the probability of each.",
+)
+@options.several(
+    "--classes",
+    metavar="CLASS,CLASS",
+    help="The classes of the columns of --score, in their order. By default they are called like "
+    "the columns.",
+)
+@options.several(
+    "--favourable",
+    metavar="CLASS,CLASS",
+    help="With more than two classes and equal_opportunity: the classes whose recalls are made "
+    "alike. By default all.",
+)
 @options.sensitive("The group of each person", required=True)
 @click.option(
     "--label",
@@ -53,13 +71,13 @@ _SMALL = 0.005
 @click.option(
     "--strength",
     type=click.FloatRange(0, 1),
-    help="How far to adjust: 0 changes nothing, and 1, the default, aligns fully.",
+    help="Strength of the adjustment: 0 changes nothing, and 1, the default, aligns fully.",
 )
 @click.option("--with", "ready", type=FILE, metavar="FILE", help="Apply a saved adjustment.")
 @click.option(
     "--criterion",
     type=options.CRITERIA,
-    help="Whose scores are made alike. By default demographic_parity.",
+    help="Which people are compared. By default demographic_parity, all people.",
 )
 @click.option(
     "--decisions",
@@ -69,10 +87,11 @@ _SMALL = 0.005
 @click.option(
     "--scale",
     type=click.Choice(("probability", "rank", "real")),
-    help="What scores are: probabilities in [0, 1] (the default), numbers whose order alone "
-    "counts, or numbers in a unit of their own.",
+    help="The kind of score: probabilities in [0, 1] (the default), ranks (only the order "
+    "matters), or real numbers with a unit.",
 )
 @options.small_groups("leaves their scores as they are")
+@options.unknown("leaves their scores as they are", default=None)
 @click.option(
     "--out",
     required=True,
@@ -85,6 +104,8 @@ _SMALL = 0.005
 def adjust(
     table: str,
     y_score: str,
+    classes: tuple[str, ...],
+    favourable: tuple[str, ...],
     sensitive_features: tuple[str, ...],
     y_true: str | None,
     pos_label: str,
@@ -95,45 +116,67 @@ def adjust(
     reading: dict[str, Any],
     **how: Any,
 ) -> None:
-    """Make the scores of any model alike in all groups.
+    """Make the score distributions of groups more similar, for any model.
 
     TABLE is a .csv or .parquet file with a row for every person.
     """
+    import numpy as np
+    import pandas as pd
+
     from fairmatch.learning.adjust import ScoreAdjustment, fit_adjustment
     from fairmatch.people.checks import read_numbers
     from fairmatch.people.files import check_outputs, read_table, write_table
+    from fairmatch.people.outcome import largest_class
     from fairmatch.people.roles import Roles, split_names
 
     # What was typed about the adjustment; everything else is the library's default.
     how = {name: value for name, value in how.items() if value is not None}
     check_outputs([table, *([ready] if ready else [])], out=out, save=save)
-    _refuse_contradictions(how, ready, save, y_true)
+    _refuse_contradictions(how, ready, save)
     adjustment = ScoreAdjustment.load(ready) if ready else None
     # Groups are read as text, so that a saved adjustment finds them again in any file.
     texts = sorted({*sensitive_features, *split_names(sensitive_features, ())})
     frame = read_table(table, text=texts, **reading)
     attributes = split_names(sensitive_features, list(frame.columns))
+    columns = split_names(y_score, list(frame.columns), "y_score")
+    several = len(columns) > 1
+    if y_true is None and not several:  # rates of several classes are expected ones
+        _need_labels(how)
+    named = _classes(columns, split_names(classes, ()), favourable)
+    if favourable:
+        how["favourable"] = split_names(favourable, named)
     roles = Roles(
-        scores=[y_score], sensitive=attributes, label=y_true, weight=sample_weight, features=()
+        scores=columns, sensitive=attributes, label=y_true, weight=sample_weight, features=()
     ).read(frame, name=table)
-    for name in (SCORE, DECISION):
+    written = [f"adjusted_{name}" for name in columns] if several else [SCORE]
+    for name in (*written, DECISION):
         if name in frame.columns:
             raise InputError(f"{table} has a column {name}, which would be overwritten. Rename it.")
     print_roles(roles)
     groups = _groups(frame, attributes)
     scale = how.get("scale", "probability") if adjustment is None else adjustment.scale
-    scores = _scores(frame, y_score, scale, ready)
-    positive = _positive(frame, y_true, pos_label)
+    scores = _scores(frame, columns[0], scale, ready)
+    positive: Any = None
+    if several:
+        numbers = [_scores(frame, name, scale, ready) for name in columns]
+        scores = pd.DataFrame(dict(zip(named, numbers, strict=True)))
+        if y_true is not None:
+            _refuse_missing(frame, y_true, "a label")
+            positive = frame[y_true].astype(str).to_numpy()
+    else:
+        positive = _positive(frame, y_true, pos_label)
     weights = None if sample_weight is None else read_numbers(frame[sample_weight], "sample_weight")
     if adjustment is None:
         adjustment = fit_adjustment(scores, groups, y_true=positive, sample_weight=weights, **how)
     adjusted = adjustment.apply(scores, groups)
-    added = {SCORE: adjusted}
-    if adjustment.scale == "probability":
+    added: dict[str, Any] = dict(zip(written, adjusted.T if several else [adjusted], strict=True))
+    if several:
+        added[DECISION] = np.array(named, dtype=object)[largest_class(adjusted)]
+    elif adjustment.scale == "probability":
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), out)
     if "max_gap" in how:
-        print(f"--max-gap {how['max_gap']:g} bounds {_bounded(how)}.")
+        print(f"--max-gap {how['max_gap']:g} bounds {_bounded(how, several=several)}.")
     _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
     if not ready:
         _print_remaining(adjustment)
@@ -142,12 +185,30 @@ def adjust(
         print(f"Adjustment: {adjustment.save(save)}")
 
 
-def _refuse_contradictions(
-    how: dict[str, Any], ready: str | None, save: str | None, label: str | None
-) -> None:
-    """Raise if options contradict each other, or labels are needed and not named."""
-    from fairmatch.people.groups import read_criterion
+def _classes(
+    columns: Sequence[str], classes: Sequence[str], favourable: Sequence[str]
+) -> Sequence[str]:
+    """Return the class of every column, or raise if there are not as many."""
+    if len(columns) == 2:
+        raise InputError(
+            "--score names two columns. Name one score for two classes, and a column for each of "
+            "more."
+        )
+    if (classes or favourable) and len(columns) == 1:
+        raise InputError(
+            f"--{'classes' if classes else 'favourable'} is for more than two classes, and --score "
+            "names one column. Name a column for each class, or leave it out."
+        )
+    if classes and len(classes) != len(columns):
+        raise InputError(
+            f"--classes names {len(classes)} classes, and --score {len(columns)} columns. Name one "
+            "column for each class, in the same order."
+        )
+    return classes or columns
 
+
+def _refuse_contradictions(how: dict[str, Any], ready: str | None, save: str | None) -> None:
+    """Raise if options contradict each other."""
     if "max_gap" in how and "strength" in how:
         raise InputError("--max-gap and --strength both set how far to adjust. Leave one out.")
     if how.get("max_gap", 0) > 1 and how.get("scale") != "real":
@@ -158,9 +219,15 @@ def _refuse_contradictions(
             f"--{name.replace('_', '-')} was given, and --with {ready} applies an adjustment that "
             "is already fitted. Leave one of the two out."
         )
+
+
+def _need_labels(how: dict[str, Any]) -> None:
+    """Raise if an adjustment of two classes needs labels."""
+    from fairmatch.people.groups import read_criterion
+
     by_threshold = how.get("decisions") == "threshold"
     criterion = read_criterion(how.get("criterion", "demographic_parity"))
-    if label is None and (by_threshold or criterion.needs_labels):
+    if by_threshold or criterion.needs_labels:
         what = (
             "--decisions threshold looks for the most accurate thresholds"
             if by_threshold
@@ -171,11 +238,13 @@ def _refuse_contradictions(
         )
 
 
-def _bounded(how: dict[str, Any]) -> str:
+def _bounded(how: dict[str, Any], *, several: bool) -> str:
     """Return which gap ``--max-gap`` bounds, in words."""
     from fairmatch.people.groups import read_criterion
 
     criterion = read_criterion(how.get("criterion", "demographic_parity"))
+    if several:
+        return f"the {criterion.gap_measure} over all classes"
     if how.get("scale") not in ("rank", "real"):
         named = f"the {criterion.gap_measure}"
         if len(criterion.labels) > 1:  # their mean is the measure, and both are bounded
@@ -187,10 +256,9 @@ def _bounded(how: dict[str, Any]) -> str:
 
 
 def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
-    """Return the groups as text."""
-    for name in columns:
-        _refuse_missing(frame, name, "a group")
-    texts = frame[list(columns)].astype(str)
+    """Return the groups as text; None where there is none."""
+    texts = frame[list(columns)].astype("string").astype(object)
+    texts = texts.where(texts.notna(), None)
     return texts[columns[0]].to_numpy() if len(columns) == 1 else texts
 
 
@@ -245,18 +313,22 @@ def _print_gaps(
     scores: Any,
     adjusted: FloatArray,
     groups: Any,
-    positive: BoolArray | None,
+    positive: Any,
     weights: FloatArray | None,
 ) -> None:
     """Print every gap before and after the adjustment, where there are groups to compare."""
     import numpy as np
+    import pandas as pd
 
     from fairmatch.measures import gap_table
+    from fairmatch.people.outcome import largest_class
 
-    what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
+    several = adjustment.n_classes > 2
+    what = "offsets by group" if several else "thresholds by group"
+    what = what if adjustment.decisions == "threshold" else "alignment"
     shown = "; ".join(map(str, adjustment.labels))
     print(f"{what}, strength {adjustment.strength:g}, of the groups {shown}")
-    names = _names(groups, adjustment.labels)
+    names = _names(groups, adjustment)
     known = np.array([name is not None for name in names])
     present = sorted(set(names[known]))
     if len(present) < 2:
@@ -266,7 +338,15 @@ def _print_gaps(
     scores, adjusted = scores[known], adjusted[known]
     positive, weights = (None if own is None else own[known] for own in (positive, weights))
     given = {"sensitive_features": names[known], "sample_weight": weights}
-    if adjustment.scale == "probability":
+    if several:
+        both = []
+        for own in (scores, pd.DataFrame(adjusted, columns=scores.columns)):
+            found = gap_table(positive, own, **given)
+            if positive is not None:
+                right = scores.columns.to_numpy()[largest_class(own.to_numpy())] == positive
+                found["accuracy"] = float(np.average(right, weights=weights))
+            both.append(found)
+    elif adjustment.scale == "probability":
         both = [_gaps(positive, s, given) for s in (scores, adjusted)]
         if positive is not None:
             for found, s in zip(both, (scores, adjusted), strict=True):
@@ -278,7 +358,7 @@ def _print_gaps(
     print_table(["", "before", "after"], rows)
 
 
-def _names(groups: Any, labels: Sequence[Any]) -> Any:
+def _names(groups: Any, adjustment: ScoreAdjustment) -> Any:
     """Return each row's group as an adjustment calls it; None where it compares the row with none.
 
     Unlike a table of attributes, one column of names can be compared where an attribute is
@@ -286,11 +366,13 @@ def _names(groups: Any, labels: Sequence[Any]) -> Any:
     """
     import pandas as pd
 
-    from fairmatch.people.groups import OTHER
+    from fairmatch.people.groups import OTHER, UNKNOWN
 
-    names = pd.Series(groups) if groups.ndim == 1 else groups.agg(", ".join, axis=1)
-    names = names.astype(object)
-    return names.where(names.isin(labels), OTHER if OTHER in labels else None).to_numpy()
+    labels, ignored = adjustment.labels, adjustment.ignored
+    names = pd.DataFrame(groups).fillna(UNKNOWN).agg(", ".join, axis=1).astype(object)
+    pooled = OTHER if OTHER in labels else None
+    names = names.where(names.isin([*labels, *ignored]), pooled)
+    return names.mask(names.isin(ignored), None).to_numpy()
 
 
 def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dict[str, float]:

@@ -24,15 +24,16 @@ _DESCRIBED = 2
 
 @click.command(
     cls=Command,
-    example="fairmatch alternatives people.csv --target repaid --sensitive sex --out page.html",
+    example="fairmatch alternatives people.csv --target repaid --positive yes --sensitive sex "
+    "--out page.html",
 )
 @options.labelled
 @click.option(
     "--score",
     "y_score",
     metavar="COL",
-    help="Scores or decisions of a model in use, which become the baseline; no feature. By default "
-    "the baseline is plain trees.",
+    help="Column with scores or decisions of an existing model, the baseline; not used as a "
+    "feature. By default the baseline is plain trees.",
 )
 @click.option(
     "--threshold",
@@ -44,7 +45,7 @@ _DESCRIBED = 2
     "--favourable",
     type=click.Choice(("high", "low")),
     default="high",
-    help="Which scores are good for a person; with low, the positive label is the bad one.",
+    help="Which scores are favourable; with low, the positive label is the unfavourable one.",
 )
 @click.option(
     "--criterion",
@@ -66,17 +67,17 @@ _DESCRIBED = 2
     "--test-size",
     type=options.LEVEL,
     default=0.3,
-    help="Share of the rows that are kept for testing.",
+    help="Share of the rows that are held out.",
 )
 @click.option(
     "--without-sensitive",
     is_flag=True,
-    help="Try only models that do not need the group to predict.",
+    help="Try only models that do not use the group for predictions.",
 )
 @options.seed("result")
-@click.option("--json", type=FILE, metavar="FILE", help="Also write everything tried as JSON.")
+@click.option("--json", type=FILE, metavar="FILE", help="Also write all tried models as JSON.")
 @options.about("search")
-@click.option("--no-individuals", is_flag=True, help="Write no person's row.")
+@click.option("--no-individuals", is_flag=True, help="Leave out individual rows.")
 @click.option(
     "--out", required=True, type=FILE, metavar="FILE.html", help="Write the page to this file."
 )
@@ -128,7 +129,7 @@ def alternatives(
     require_report()
     if y_score is not None:
         labelled["drop"] = (*labelled["drop"], y_score)
-    table = open_labelled(labelled, criterion=criterion, sees_groups=not without_sensitive)
+    table = open_labelled(labelled, sees_groups=not without_sensitive)
     features = categorised(table.features)
     labels, groups = table.frame[table.target], table.groups
     train, test = stratified_split(labels.to_numpy(), read_groups(groups), test_size, random_state)

@@ -27,10 +27,13 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
     "group_probabilities": ((), "Estimated groups need one file."),
     "bands": ((), "Cut the number before the files are written."),
+    "by": (None, "Periods need one file."),
+    "stages": ((), "Stages need one file."),
+    "classes": ((), "Several classes need one file."),
+    "unordered": (False, "Several classes need one file."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
-    "top": (None, "Their ranks are not known before all of them are read."),
     "score_range": (None, "Their scores lie in [0, 1]."),
     "similar": ((), "Nobody is matched in many files."),
     "categorical": ((), "Their columns are read as they are."),
@@ -47,27 +50,31 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @click.argument("tables", nargs=-1, required=True, type=FILE, metavar="TABLE...")
 @options.columns(
-    "--score", "y_score", help="Scores in [0, 1] or decisions; each column is a model."
+    "--score", "y_score", help="Column with scores in [0, 1] or decisions; each column is a model."
 )
+@options.several(
+    "--classes",
+    metavar="CLASS,CLASS",
+    help="More than two classes: the columns of --score are the probabilities of these classes, in "
+    "their order, from the lowest to the highest.",
+)
+@click.option("--unordered", is_flag=True, help="With --classes: the classes have no order.")
 @options.sensitive("The group of each person")
 @options.columns(
     "--group-probabilities",
     help="Columns with the probability of each group, instead of --sensitive.",
 )
-@options.several(
-    "--bands",
-    metavar="COL=CUTS",
-    help="Cut a number among the groups into bands, such as age=40, age=30,50 or, for a width, "
-    "age=10y.",
-)
+@options.bands
 @click.option(
-    "--known", metavar="COL", help="With --group-probabilities: the true group, where it is known."
+    "--known",
+    metavar="COL",
+    help="With --group-probabilities: column with the true group, if known.",
 )
 @click.option(
     "--label",
     "y_true",
     metavar="COL",
-    help="The outcome, for error rates and calibration; with --kind number, what is predicted.",
+    help="Column with the outcome, for error rates; with --kind number, the target.",
 )
 @click.option(
     "--positive", "pos_label", default="1", metavar="VALUE", help="The label that is positive."
@@ -75,26 +82,33 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @click.option(
     "--accepted",
     metavar="VALUE",
-    help="The word that accepts a person, where --score holds words such as Yes and No.",
+    help="The value that means acceptance, if --score contains words such as Yes and No.",
+)
+@click.option(
+    "--by", metavar="COL", help="Also audit each level of this column, such as the year, by itself."
+)
+@options.columns(
+    "--stages",
+    help="Decisions of a procedure in order, instead of --score, such as applied,invited,hired.",
 )
 @click.option("--id", "ids", metavar="COL", help="The identifier of each person; not a feature.")
-@click.option("--weight", "sample_weight", metavar="COL", help="How much each row counts.")
+@click.option("--weight", "sample_weight", metavar="COL", help="Weight of each row.")
 @click.option(
     "--weight-kind",
     type=click.Choice(("survey", "counts")),
     default="survey",
-    help="What weights are: survey weights, or numbers of people.",
+    help="Whether weights are survey weights or numbers of people.",
 )
-@options.columns("--features", help="What describes people. By default all other columns.")
+@options.columns("--features", help="Columns that describe people. By default all other columns.")
 @options.columns("--drop", help="Columns to leave out.")
 @options.columns(
-    "--keep", help="Use these as features although they identify people or give the group away."
+    "--keep", help="Use these columns even if they identify people or reveal the group."
 )
 @options.columns("--given", help="Also compare people within the levels of these columns.")
 @options.columns(
     "--similar",
-    help="What makes people alike: columns, relevance to the label, or range for all features by "
-    "their range. By default relevance, if there are labels.",
+    help="Which columns make people similar: column names, 'relevance' (weights by importance for "
+    "the label) or 'range' (all columns equally). By default relevance, if there are labels.",
 )
 @options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @options.reading
@@ -110,13 +124,14 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "--kind",
     type=click.Choice(("probability", "number")),
     default="probability",
-    help="What scores are: probabilities or decisions, or with number, predictions in units of the "
-    "label, which select nobody.",
+    help="The kind of score: probabilities and decisions, or numeric predictions in units of the "
+    "label.",
 )
 @click.option(
     "--threshold",
     type=float,
-    help="Scores at or above it are selected. By default 0.5; needed with --score-range.",
+    help="People with a score at or above it are selected. By default 0.5; required with "
+    "--score-range.",
 )
 @click.option(
     "--top",
@@ -128,65 +143,68 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     type=float,
     nargs=2,
     metavar="LOW HIGH",
-    help="The least and the greatest score, where scores are no probabilities, such as 1 10.",
+    help="Smallest and largest possible score, if scores are not probabilities, such as 1 10.",
 )
 @click.option(
     "--favourable",
-    type=click.Choice(("high", "low")),
     default="high",
-    help="Which scores are good for a person; with low, scores below the threshold are selected.",
+    metavar="high|low|CLASS,CLASS",
+    help="Which scores are favourable; with low, people below the threshold are selected. With "
+    "--classes, the favourable classes.",
 )
 @click.option(
     "--outcome",
     metavar="WORDS",
-    help="What the selected are called, such as 'granted bail'. By default selected, or not "
+    help="Words for the favourable outcome, such as 'granted bail'. By default selected, or not "
     "flagged.",
 )
-@click.option("--confidence", type=options.LEVEL, default=0.95, help="Level of the intervals.")
+@click.option(
+    "--confidence", type=options.LEVEL, default=0.95, help="Confidence level of the intervals."
+)
 @click.option("--resamples", "n_resamples", type=int, default=1000, help="Bootstrap resamples.")
 @click.option(
     "--sample",
     "n_sample",
     type=COUNT,
     default=4096,
-    help="People of each group to match, and to look for the nearest among.",
+    help="Number of people of each group to sample for matching.",
 )
-@click.option("--min-group-size", type=COUNT, default=30, help="State nothing about fewer people.")
+@click.option(
+    "--min-group-size", type=COUNT, default=30, help="Draw no conclusions about smaller groups."
+)
 @click.option(
     "--reference",
     metavar="GROUP",
-    help="The group that others are compared with. By default ratios are to the group with the "
-    "highest rate, and matchings are with the largest group.",
+    help="The group with which others are compared. By default the group with the highest rate "
+    "for ratios, and the largest group for matchings.",
 )
 @options.seed("audit")
-@click.option(
-    "--out", type=FILE, metavar="FILE.html", help="Write a report that opens in any browser."
-)
+@click.option("--out", type=FILE, metavar="FILE.html", help="Write an HTML report.")
 @click.option(
     "--filing",
     type=FILE,
     metavar="FILE",
-    help="Write a document of a few A4 pages to be filed, as .html or, with Chromium, as .pdf.",
+    help="Write a short A4 document to file, as .html or, with Chromium, as .pdf.",
 )
 @options.several(
     "--filing-field",
     "filing_fields",
     metavar="FIELD=TEXT",
-    help="What the filing states: auditor, audit_date, period, data_source, data_explanation, "
+    help="A field of the filing: auditor, audit_date, period, data_source, data_explanation, "
     "tool or distribution_date.",
 )
 @click.option(
     "--label-words",
     metavar="NO,YES",
-    help="What the labels mean in the report: the negative one, a comma, the positive one.",
+    help="Words for the negative and the positive label in the report, separated by a comma.",
 )
-@click.option("--json", type=FILE, metavar="FILE.json", help="Write the facts for a program.")
+@click.option("--json", type=FILE, metavar="FILE.json", help="Write the audit as JSON.")
 @click.option(
     "--tables",
     "folder",
     type=FILE,
     metavar="DIR",
-    help="Write rates and impact ratios by category as CSV, in the shape of New York's Local Law "
+    help="Write rates and impact ratios by category as CSV, in the form of New York's Local Law "
     "144.",
 )
 @options.several(
@@ -203,28 +221,30 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "--gate",
     type=click.Choice(tuple(MODES)),
     default="shown",
-    help="When a bound is broken: if the data show it (the better limit of the interval is beyond "
-    "the bound), if the estimate is beyond it, or, with upper, if the worse limit is.",
+    help="When a gate fails: shown, if the whole confidence interval is beyond the bound; "
+    "estimate, if the estimate is; upper, if any part of the interval is.",
 )
 @click.option(
     "--baseline",
     metavar="MODEL",
-    help="A model that is only a reference, and is not held to the bounds.",
+    help="A reference model to which the bounds do not apply.",
 )
 @options.about("audit")
-@click.option("--no-individuals", is_flag=True, help="Write no person's row.")
+@click.option("--no-individuals", is_flag=True, help="Leave out individual rows.")
 @click.option(
     "--min-cell",
     type=COUNT,
     default=10,
-    help="Without individuals, withhold smaller numbers of people and what would reveal them.",
+    help="Without individuals, suppress smaller counts and everything that would reveal them.",
 )
 @options.columns(
-    "--hide", help="Leave a column out of people's rows; 'individuals' leaves out all rows."
+    "--hide", help="Leave columns out of individual rows; 'individuals' leaves out all rows."
 )
 def audit(
     tables: tuple[str, ...],
     y_score: tuple[str, ...],
+    classes: tuple[str, ...],
+    unordered: bool,
     sensitive_features: tuple[str, ...],
     group_probabilities: tuple[str, ...],
     bands: tuple[str, ...],
@@ -232,6 +252,8 @@ def audit(
     y_true: str | None,
     pos_label: str,
     accepted: str | None,
+    by: str | None,
+    stages: tuple[str, ...],
     ids: str | None,
     sample_weight: str | None,
     features: tuple[str, ...],
@@ -255,7 +277,7 @@ def audit(
     hide: tuple[str, ...],
     **settings: Any,
 ) -> int:
-    """State how the scores in a table treat groups of people, and who is treated like whom.
+    """Measure how scores treat groups of people, and who is treated like whom.
 
     TABLE is a .csv or .parquet file. Several files hold the same people. A quoted pattern such as
     'scores/*.parquet', or a folder, is one table that need not fit into memory.
@@ -272,6 +294,8 @@ def audit(
             "Name the group of each person with --sensitive, or the probabilities of the groups "
             "with --group-probabilities."
         )
+    if bool(stages) and bool(y_score or models):
+        raise click.UsageError("--stages takes the place of --score and --model. Name one of them.")
     if known is not None and not group_probabilities:
         raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
     kind = settings["kind"]
@@ -296,10 +320,20 @@ def audit(
         id=ids,
         weight=sample_weight,
         features=features or None,
-        ignored=drop if known is None else (*drop, known),
+        ignored=(*drop, *(name for name in (known, by) if name is not None)),
         kept=keep,
         numbers=(*group_probabilities, *(cut.partition("=")[0] for cut in bands)),
     )
+    several = split_names(classes, ())
+    favourable = settings["favourable"]
+    if several:
+        settings["favourable"] = split_names(favourable, several)
+    elif favourable not in ("high", "low") and not models:
+        raise InputError(
+            f"favourable={favourable!r} is neither high nor low. With more than two classes, name "
+            "them with --classes.",
+            parameter="favourable",
+        )
     found: Audit | Comparison
     with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
         shared = {"pos_label": pos_label, "show": print_roles, "progress": progress, **settings}
@@ -313,12 +347,16 @@ def audit(
                 tables,
                 roles,
                 models=models,
+                classes=several,
+                unordered=unordered,
                 accepted=accepted,
                 privileged=privileged or None,
                 reading=reading,
                 estimated=bool(group_probabilities),
                 known=known,
                 cuts=dict(map(options.read_cut, bands)),
+                by=by,
+                stages=stages,
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found
@@ -406,6 +444,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
     """
     for audit in audits:
         (_print_rates if audit.kind == "probability" else _print_means)(audit)
+        _print_classes(audit)
     level = f"{audits[0].confidence:.0%}"
     names = [gap.name for gap in audits[0].gaps]
     print_table(
@@ -417,8 +456,69 @@ def print_audits(audits: Sequence[Audit]) -> None:
             "Each gap is the largest over pairs of groups. By chance: what it would average if the "
             "groups did not differ."
         )
+    shown = [gap for gap in audits[0].gaps if gap.detectable is not None]
+    if shown:
+        least = ", ".join(f"{gap.name} {gap.detectable:.4f}" for gap in shown)
+        print(f"The smallest gaps that so many people would show in 80% of cases: {least}")
     for audit in audits:
+        _print_periods(audit)
+        _print_stages(audit)
         _print_rest(audit)
+
+
+def _print_periods(audit: Audit) -> None:
+    """Print the gap and the ratio of every period, and how differences change."""
+    if not audit.periods:
+        return
+    level, first = f"{audit.confidence:.0%}", audit.periods[0].gaps[0].name
+    print()
+    rows = [
+        [
+            one.name,
+            f"{sum(group.n_rows for group in one.groups):,}",
+            _shown(next(gap for gap in one.gaps if gap.name == first)),
+            *([] if audit.threshold is None else [_shown(one.selection_ratio)]),
+        ]
+        for one in audit.periods
+    ]
+    heads = [f"{first} [{level} interval]"] + ["smallest ratio"] * (audit.threshold is not None)
+    print_table(["period", "people", *heads], rows)
+    changes = [one for one in audit.changes if one.measure == first]
+    print_table(
+        ["change", "group", "difference", f"change [{level} interval]", "p", "p (Holm)"],
+        [
+            [
+                f"{one.before} to {one.after}",
+                f"{one.group} less {one.reference}",
+                f"{one.differences[0]:z.4f} to {one.differences[1]:z.4f}",
+                _shown(one.change),
+                f"{one.p_value:.3g}",
+                f"{one.p_adjusted:.3g}",
+            ]
+            for one in changes
+        ],
+    )
+
+
+def _print_stages(audit: Audit) -> None:
+    """Print the rate and the ratio of every group, stage by stage."""
+    if not audit.stages:
+        return
+    print()
+    print_table(
+        ["stage", "group", "people", f"rate [{audit.confidence:.0%} interval]", "ratio"],
+        [
+            [
+                f"{one.stage} of {one.among}",
+                own.category,
+                f"{own.n_people:,}",
+                _shown(own.selection_rate),
+                _shown(own.impact_ratio),
+            ]
+            for one in audit.stages
+            for own in one.impact[-1].categories
+        ],
+    )
 
 
 def _print_means(audit: Audit) -> None:
@@ -462,6 +562,20 @@ def _print_rates(audit: Audit) -> None:
         print(f"Ratios are to {audit.ratio_reference}, {base_words(audit)}{matched}.")
     if audit.undecided:
         print(audit.undecided)
+    print()
+
+
+def _print_classes(audit: Audit) -> None:
+    """Print the share of every group that gets each class, and the gaps over all classes."""
+    if (facts := audit.classes) is None:
+        return
+    rows = [
+        [group.label, f"{group.n_rows:,}", *(_shown(group.shares[name]) for name in facts.names)]
+        for group in facts.groups
+    ]
+    print_table(["group", "people", *(f"gets {name}" for name in facts.names)], rows)
+    rows = [[gap.name, _shown(gap)] for gap in facts.gaps]
+    print_table([f"gap over all classes [{audit.confidence:.0%} interval]", ""], rows)
     print()
 
 

@@ -14,7 +14,7 @@ from fairmatch.exceptions import InputError
 @click.command(cls=Command, example="fairmatch explain model people.csv --id 17")
 @click.argument("model", type=FILE, metavar="DIR")
 @click.argument("table", type=FILE)
-@click.option("--id", "id", required=True, metavar="ID", help="Whom to explain.")
+@click.option("--id", "id", required=True, metavar="ID", help="The person to explain.")
 @click.option(
     "--id-column",
     metavar="COL",
@@ -29,8 +29,7 @@ from fairmatch.exceptions import InputError
     "--letter",
     type=FILE,
     metavar="FILE",
-    help="Write a page for the person, one side of A4. It shows medians of 10 people and no other "
-    "person.",
+    help="Write a letter of one A4 page. It shows medians of 10 people and no individual.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 @options.reading
@@ -46,7 +45,7 @@ def explain(
     as_json: bool,
     reading: dict[str, Any],
 ) -> None:
-    """Explain the decision of one person: the people alike, and who is decided otherwise.
+    """Explain the decision of one person by comparing it with similar people.
 
     DIR is the folder of the model, and TABLE a .csv or .parquet file with its training columns.
     """

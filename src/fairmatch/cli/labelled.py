@@ -21,26 +21,13 @@ _HARDLY_WRONG = 0.999
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """A table, and the names of its label and group columns.
+    """A table, and the names of its label and group columns."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        All columns.
-    target : str
-        Name of the column with the labels.
-    attributes : list of str
-        Names of the columns whose combinations are the groups.
-    left_out : list of str
-        Columns that are not learned from.
-    classes : pair of labels or None
-        The words for the labels 0 and 1, where the file has other labels.
-    """
-
-    frame: pd.DataFrame
-    target: str
-    attributes: list[str]
-    left_out: Sequence[str] = ()
+    frame: pd.DataFrame  #: All columns.
+    target: str  #: Name of the column with the labels.
+    attributes: list[str]  #: Names of the columns whose combinations are the groups.
+    left_out: Sequence[str] = ()  #: Columns that are not learned from.
+    #: The words for the labels 0 and 1, where the file has other labels.
     classes: tuple[Any, Any] | None = None
 
     @property
@@ -150,7 +137,7 @@ def _from_dataset(name: str, target: str | None, sensitive: Sequence[str]) -> La
 
 
 def open_labelled(
-    options: Mapping[str, Any], *, criterion: str, sees_groups: bool, unknown: str = "error"
+    options: Mapping[str, Any], *, sees_groups: bool, unknown: str = "error"
 ) -> LabelledTable:
     """Read the table that `fairmatch.cli.options.labelled` names, and print how it is read.
 
@@ -160,8 +147,6 @@ def open_labelled(
     ----------
     options : mapping
         What was typed for `fairmatch.cli.options.labelled`.
-    criterion : str
-        The criterion. Some compare people of the positive label, which must then be known.
     sees_groups : bool
         Whether the model is meant to see the group.
     unknown : {"error", "ignore", "group"}, default="error"
@@ -169,7 +154,6 @@ def open_labelled(
     """
     from dataclasses import replace
 
-    from fairmatch.people.groups import read_criterion
     from fairmatch.people.roles import Roles, ask, split_names
 
     ids, name, positive = options["ids"], options["table"], options["positive"]
@@ -177,13 +161,11 @@ def open_labelled(
     text = [] if ids is None else [ids]
     table = read_labelled(name, *columns, positive, unknown, text=text, **options["reading"])
     labels = table.frame[table.target].unique().tolist()
-    in_words = positive is None and len(labels) == 2 and not isinstance(labels[0], int | float)
-    if in_words and read_criterion(criterion).needs_labels:
+    if positive is None and len(labels) == 2 and not isinstance(labels[0], int | float):
         first, second = sorted(map(str, labels))
         raise InputError(
-            f"--criterion {criterion} compares people with the positive label, and "
-            f"{table.target!r} holds {first!r} and {second!r}. Name the positive one with "
-            "--positive."
+            f"{table.target!r} holds {first!r} and {second!r}, and words do not say which one is "
+            "positive. Name it with --positive."
         )
     known = list(table.frame.columns)
     kept = split_names(options["keep"], known)

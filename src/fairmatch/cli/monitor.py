@@ -40,16 +40,27 @@ _MEASURES = (
     help=f"The gap: one of {', '.join(_MEASURES)}.",
 )
 @click.option("--confidence", type=options.UPPER_LEVEL, default=0.95, help="Confidence.")
-@click.option("--threshold", type=float, default=0.5, help="A score from here on is a selection.")
-@click.option("--window", type=click.IntRange(min=2), help="Forget people before so many.")
+@click.option(
+    "--threshold", type=float, default=0.5, help="People with a score at or above it are selected."
+)
+@click.option(
+    "--window",
+    type=click.IntRange(min=2),
+    help="Use only the last people: at least this many, at most twice as many.",
+)
 @options.several("--group", "groups", metavar="GROUP", help="A group; by default all in the file.")
 @click.option(
     "--state",
     type=FILE,
     metavar="FILE",
-    help="File in which the monitor is kept between calls. By default TABLE.monitor.json.",
+    help="File with the state of the monitor between calls. By default TABLE.monitor.json.",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="Write the curve with its band as a page.")
+@click.option(
+    "--out",
+    type=FILE,
+    metavar="FILE",
+    help="Write an HTML page with the gap and its confidence band.",
+)
 @options.reading
 def monitor(
     table: str,
@@ -67,7 +78,7 @@ def monitor(
     out: str | None,
     reading: dict[str, Any],
 ) -> int:
-    """Watch the gap in a log of decisions; exit with 1 if it is shown to exceed the bound.
+    """Monitor the gap in a log of decisions; exit with 1 if it provably exceeds the bound.
 
     TABLE is a .csv or .parquet file to which rows are added. Every call reads the periods that are
     later than the last one read, and prints one line for each. A period must be complete when it is
@@ -83,20 +94,26 @@ def monitor(
     check_page(out)
     path = Path(state or f"{table}.monitor.json")
     check_outputs([table], out=out, state=str(path))
-    frame = read_table(table, **reading).rename(columns=str)
+    named = split_names(sensitive_features, ())
+    frame = read_table(table, categories=named, **reading).rename(columns=str)
     attributes = split_names(sensitive_features, list(frame.columns))
     for name in (time, score, *attributes, *([label] if label else [])):
         if name not in frame.columns:
             raise InputError(f"{table} has no column {name!r}.")
-    # Text is compared once, not once for every period.
+    if n_missing := int(frame[time].isna().sum()):
+        raise InputError(f"{table}: {time!r} is missing in {n_missing} rows.")
+    moments = frame[time].to_numpy()
+    if (moments[1:] < moments[:-1]).any():
+        frame = frame.sort_values(time, kind="stable")
+        moments = frame[time].to_numpy()
     given: Any = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
-    if len(attributes) == 1 and not pd.api.types.is_numeric_dtype(given.dtype):
-        given = given.astype("category")
+    if len(attributes) == 1:
+        given = given.astype("category")  # text is compared once, not once for every period
+    settings: dict[str, Any] = {"max_gap": max_gap, "measure": measure, "confidence": confidence,
+                "threshold": threshold, "window": window}  # fmt: skip
     if path.exists():
         watching = GapMonitor.load(path)
-        asked = {"max_gap": max_gap, "measure": measure, "confidence": confidence,
-                 "threshold": threshold, "window": window}  # fmt: skip
-        for name, value in asked.items():
+        for name, value in settings.items():
             if getattr(watching, name) != value:
                 raise InputError(
                     f"{path} was begun with {name}={getattr(watching, name)!r}, and now it is "
@@ -104,53 +121,34 @@ def monitor(
                 )
     else:
         if len(attributes) > 1:
-            known = given.dropna().drop_duplicates()
-            named = {", ".join(map(str, row)) for row in known.itertuples(index=False)}
+            known = given.dropna().drop_duplicates().astype(str).agg(", ".join, axis=1).tolist()
         else:
-            named = set(given.dropna().unique().tolist())
-        found = groups or sorted(named, key=str)
-        watching = GapMonitor(
-            max_gap,
-            groups=list(found),
-            measure=measure,
-            confidence=confidence,
-            threshold=threshold,
-            window=window,
-        )
-    periods = frame[time]
-    if periods.isna().any():
-        raise InputError(f"{table}: {time!r} is missing in {int(periods.isna().sum())} rows.")
+            codes, levels = given.array.codes, given.cat.categories.tolist()
+            known = [level for code, level in enumerate(levels) if (codes == code).any()]
+        watching = GapMonitor(groups=groups or sorted(known, key=str), **settings)
     seen = {one.period: one.n_rows for one in watching.history if one.period is not None}
-    order = np.argsort(periods.to_numpy(), kind="stable")
-    moments = periods.to_numpy()[order]
     starts = np.flatnonzero(np.append(True, moments[1:] != moments[:-1]))
-    values, sizes = moments[starts], np.diff(np.append(starts, len(moments)))
-    written = [str(value) for value in pd.Index(values)]
-    written = [value.removesuffix(" 00:00:00") for value in written]
-    read = [place for place, period in enumerate(written) if period in seen]
-    for place, period in enumerate(written):
-        start, size = int(starts[place]), int(sizes[place])
+    written = [str(one).removesuffix(" 00:00:00") for one in pd.Index(moments[starts])]
+    last = max((place for place, period in enumerate(written) if period in seen), default=-1)
+    ends = np.append(starts[1:], len(moments))
+    for place, (period, start, end) in enumerate(zip(written, starts, ends, strict=True)):
         if period in seen:
-            if seen[period] != size:
+            if seen[period] != end - start:
                 raise InputError(
-                    f"{period} had {seen[period]:,} rows when it was read and has {size:,} now. "
-                    "Add rows of later periods only, or begin another file with --state."
+                    f"{period} had {seen[period]:,} rows when it was read and has {end - start:,} "
+                    "now. Add rows of later periods only, or begin another file with --state."
                 )
             continue
-        if read and place < read[-1]:
+        if place < last:
             raise InputError(
-                f"{period} is new and lies before {written[read[-1]]}, which has been read. Add "
-                "rows of later periods only, or begin another file with --state."
+                f"{period} is new and lies before {written[last]}, which has been read. Add rows "
+                "of later periods only, or begin another file with --state."
             )
-        rows = order[start : start + size]
-        watching.update(
-            frame[score].to_numpy()[rows],
-            given.iloc[rows],
-            None if label is None else frame[label].to_numpy()[rows],
-            period=period,
-        )
+        labels = None if label is None else frame[label].to_numpy()[start:end]
+        scores = frame[score].to_numpy()[start:end]
+        watching.update(scores, given.iloc[start:end], labels, period=period)
         _print(watching)
-    if len(read) == len(written):
+    if seen.keys() >= set(written):
         print("Nothing new.")
     watching.save(path)
     if out is not None:

@@ -41,7 +41,7 @@ class Command(click.Command):
     """
 
     def __init__(self, name: str | None, *, example: str, **settings: Any) -> None:
-        super().__init__(name, epilog=f"\b\nExample:\n  {example}", **settings)
+        super().__init__(name, epilog=f"\b\nExample:\n{example}", **settings)
         self.example = example
 
     def invoke(self, ctx: click.Context) -> int:
@@ -126,20 +126,30 @@ def small_groups(ignored: str) -> Callable[[Function], Function]:
         "--small-groups",
         callback=_small_groups,
         metavar="WAY[,N]",
-        help="Groups with fewer than N rows (by default 30): warn of them (the default), error "
-        f"refuses them, pool makes one group 'other' of them, and ignore {ignored}.",
+        help="Groups with fewer than N rows (by default 30): warn (the default), error stops, pool "
+        f"combines them as 'other', and ignore {ignored}.",
     )
 
 
-def unknown(ignored: str) -> Callable[[Function], Function]:
+def unknown(ignored: str, default: str | None = "ignore") -> Callable[[Function], Function]:
     """Declare the option that says what happens to rows without a group."""
     return click.option(
         "--unknown",
         type=click.Choice(("ignore", "error", "group")),
-        default="ignore",
-        help=f"Rows without a group: ignore {ignored}, error refuses them, and group makes one "
-        "group of them.",
+        default=default,
+        help=f"Rows without a group: ignore (the default) {ignored}, error stops, and group "
+        "treats them as a group.",
     )
+
+
+def bands(function: Function) -> Function:
+    """Declare the option that cuts a number among the groups into bands."""
+    return several(
+        "--bands",
+        metavar="COL=CUTS",
+        help="Split a numeric group into bands, such as age=40, age=30,50 or, for a width, "
+        "age=10y.",
+    )(function)
 
 
 def read_cut(typed: str) -> tuple[str, dict[str, Any]]:
@@ -178,7 +188,7 @@ def reading(function: Function) -> Function:
         several(
             "--missing",
             metavar="WORD",
-            help="A further word of a CSV file that means a missing value, like NA.",
+            help="An additional word in a CSV file that means a missing value, like NA.",
         ),
     )
     return declare(run)
@@ -203,14 +213,16 @@ labelled = _all(
     click.option(
         "--positive",
         metavar="LABEL",
-        help="The label that is positive; all others are negative. By default it is the last of "
-        "two in order.",
+        help="The positive label; all others are negative. By default the last of the two in "
+        "order.",
     ),
     columns("--drop", help="Columns to leave out."),
-    click.option("--id", "ids", metavar="COL", help="The identifier of each person; no feature."),
+    click.option(
+        "--id", "ids", metavar="COL", help="Column with an identifier; not used as a feature."
+    ),
     columns(
         "--keep",
-        help="Learn from these although they look like an identifier, a score or the group.",
+        help="Use these columns even if they look like an identifier, a score or the group.",
     ),
     reading,
 )

@@ -28,11 +28,11 @@ from fairmatch.exceptions import InputError
     help="Share of people with the positive label, to plan for gaps between error rates too.",
 )
 @click.option("--confidence", type=options.LEVEL, default=0.95, help="Level of the intervals.")
-@click.option("--power", type=options.LEVEL, default=0.8, help="How surely the gap is shown.")
+@click.option("--power", type=options.LEVEL, default=0.8, help="Probability of detecting the gap.")
 def plan(
     sizes: str, rate: float, positive_share: float | None, confidence: float, power: float
 ) -> None:
-    """State the smallest gap that an audit of groups of these sizes is likely to show."""
+    """Compute the smallest gap that an audit of groups of these sizes can detect."""
     from fairmatch.measures.planning import chance_maximum, detectable_difference
 
     try:

@@ -31,7 +31,7 @@ _MOST_MISSING = 0.05
     "--id",
     "ids",
     metavar="COL",
-    help="Column to carry along. By default those that identify people.",
+    help="Identifier column to include in the output. By default all identifier columns.",
 )
 @click.option(
     "--positive",
@@ -80,7 +80,7 @@ def predict(
     known = list(frame.columns)
     inside = getattr(fitted, "sensitive_column", None) or []
     inside = [inside] if isinstance(inside, str) else [str(column) for column in inside]
-    sees_groups = getattr(fitted, "sensitive_at_prediction", True)
+    sees_groups = fitted.reader_.at_prediction if hasattr(fitted, "reader_") else True
     given = split_names(sensitive_features, known)
     if not inside and sees_groups and not given:
         raise InputError(

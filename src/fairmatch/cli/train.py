@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,14 +29,17 @@ _TEST_SIZE = 0.2
 
 @click.command(
     cls=Command,
-    example="fairmatch train people.csv --target hired --sensitive sex --max-gap 0.05 --out model",
+    example="fairmatch train people.csv --target hired --positive yes --sensitive sex "
+    "--max-gap 0.1 --out model",
 )
 @options.labelled
+@options.bands
 @click.option(
     "--criterion",
     type=options.CRITERIA,
     default="demographic_parity",
-    help="Who is compared: everybody, people with the positive label, or each label by itself.",
+    help="Which people are compared: all, those with the positive label, or those with the same "
+    "label.",
 )
 @click.option(
     "--transport",
@@ -46,43 +50,44 @@ _TEST_SIZE = 0.2
 @click.option(
     "--max-gap",
     type=click.FloatRange(min=0),
-    help="Keep the most accurate model within this gap; of numbers, in the unit of the target.",
+    help="Keep an accurate model within this gap; for a numeric target, in its unit.",
 )
 @click.option(
     "--fairness-weight",
     type=click.FloatRange(min=0),
-    help="Weight of fairness, if --max-gap does not choose it. By default 1.",
+    help="Fairness weight, if --max-gap does not choose it. By default 1.",
 )
 @click.option(
     "--gap-measure",
     metavar="NAME",
-    help="Which gap --max-gap bounds and the picture shows. By default the criterion's.",
+    help="The gap that --max-gap bounds and the figure shows. By default that of the criterion.",
 )
 @click.option(
     "--confidence",
     type=options.UPPER_LEVEL,
     metavar="LEVEL",
-    help="Hold the upper confidence limit of the gap to --max-gap, at a level such as 0.95.",
+    help="Require that the upper confidence limit of the gap is within --max-gap, at this level.",
 )
 @options.small_groups("learns from them without comparing them")
 @options.unknown("learns from them without comparing them")
 @click.option(
     "--reference",
     metavar="GROUP",
-    help="The group that all others are matched with, such as 'male, White'. By default the "
+    help="The group with which all others are matched, such as 'male, White'. By default the "
     "largest.",
 )
 @options.columns("--given", help="Compare people within the levels of these columns.")
 @options.columns(
     "--similar",
     "similarity",
-    help="What makes people alike: columns, or relevance to the label. By default all features.",
+    help="Which columns make people similar: column names, or 'relevance' to the label. By "
+    "default all.",
 )
 @options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @click.option(
     "--without-sensitive",
     is_flag=True,
-    help="Train a model that does not need the group to predict.",
+    help="Train a model that does not use the group for predictions.",
 )
 @click.option(
     "--learner",
@@ -92,9 +97,10 @@ _TEST_SIZE = 0.2
 @click.option("--epochs", type=COUNT, help="Epochs of a network. By default 40.")
 @click.option("--rounds", type=COUNT, help="Rounds of boosting. By default 200.")
 @options.seed("model")
-@click.option("--no-picture", is_flag=True, help="Do not draw the trade-off.")
+@click.option("--no-picture", is_flag=True, help="Do not draw the trade-off figure.")
 @click.option("--out", required=True, type=FILE, metavar="DIR", help="Folder for the model.")
 def train(
+    bands: tuple[str, ...],
     criterion: str,
     max_gap: float | None,
     fairness_weight: float | None,
@@ -122,7 +128,7 @@ def train(
     20 different values is predicted as a number.
     """
     from fairmatch.learning.saving import check_folder
-    from fairmatch.measures.registry import applicable, read_measure
+    from fairmatch.measures.registry import bounded
     from fairmatch.people.checks import check_names
     from fairmatch.people.files import check_place
     from fairmatch.people.groups import read_criterion
@@ -145,15 +151,13 @@ def train(
             f"--learner {'boosting' if learner == 'network' else 'network'}."
         )
     gap = gap_measure or read_criterion(criterion).gap_measure
-    if gap_measure is not None and gap_measure not in applicable(NUMBER):
-        read_measure(gap, "gap_measure")
+    _check_gap(gap, PROBABILITY if gap not in bounded(NUMBER) else NUMBER)
     check_folder(out)
     check_place(out)
     if not no_picture:
         require_charts()  # before the training, not after it
-    table = open_labelled(
-        labelled, criterion=criterion, sees_groups=not without_sensitive, unknown=unknown
-    )
+    cuts = dict(map(options.read_cut, bands))
+    table = open_labelled(labelled, sees_groups=not without_sensitive, unknown=unknown)
     number = _is_number(table)
     if number:
         if criterion != "demographic_parity":
@@ -167,7 +171,7 @@ def train(
         raise InputError(
             f"max_gap must be a number in [0, 1], got {max_gap:g}.", parameter="max_gap"
         )
-    read_measure(gap, "gap_measure", NUMBER if number else PROBABILITY)
+    _check_gap(gap, NUMBER if number else PROBABILITY)
     names = list(table.frame.columns)
     for column in split_names(categorical, names, "categorical"):
         check_names([column], names, table=labelled["table"])
@@ -177,6 +181,7 @@ def train(
     trained = train_model(
         table,
         learner,
+        cuts=cuts,
         max_gap=max_gap,
         fairness_weight=1.0 if fairness_weight is None else fairness_weight,
         n_steps=length[unit],
@@ -211,30 +216,19 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A model, and the trade-off from which it was chosen.
+    """A model, and the trade-off from which it was chosen."""
 
-    Attributes
-    ----------
-    model : estimator
-        The model.
-    curve : DataFrame
-        Measurements of all models of the path on the test rows.
-    fairness_weight : float
-        Fairness weight of the model.
-    test_index : array of int
-        Positions of the test rows, which no model has seen.
-    """
-
-    model: Any
-    curve: pd.DataFrame
-    fairness_weight: float
-    test_index: Any
+    model: Any  #: The model.
+    curve: pd.DataFrame  #: Measurements of all models of the path on the test rows.
+    fairness_weight: float  #: Fairness weight of the model.
+    test_index: Any  #: Positions of the test rows, which no model has seen.
 
 
 def train_model(
     table: LabelledTable,
     learner: str,
     *,
+    cuts: Mapping[str, Mapping[str, Any]],
     max_gap: float | None,
     fairness_weight: float,
     n_steps: int | None,
@@ -250,6 +244,8 @@ def train_model(
         The table.
     learner : {"network", "boosting"}
         A neural network, or boosted trees.
+    cuts : mapping
+        How `fairmatch.bands` cuts columns with groups that hold numbers.
     max_gap : float or None
         Largest gap on held-out rows. It chooses the fairness weight.
     fairness_weight : float
@@ -268,14 +264,14 @@ def train_model(
     import fairmatch
     from fairmatch.learning.estimator import PAPER_WEIGHTS
     from fairmatch.learning.path import fairness_path
-    from fairmatch.learning.reading import settle_small_groups, stratified_split
+    from fairmatch.learning.reading import settle_small_groups, split_columns, stratified_split
     from fairmatch.people.encoding import TableEncoder
     from fairmatch.people.files import find_value
     from fairmatch.people.groups import read_known
 
-    y, attributes = table.frame[table.target], table.attributes
+    y, columns = table.frame[table.target], _columns(table, cuts)
     X = table.frame.drop(columns=[table.target, *table.left_out])
-    given = read_known(table.groups, settings["unknown"])
+    given = read_known(split_columns(X, columns)[1], settings["unknown"])
     groups = settle_small_groups(given, settings["small_groups"])
     train, test = stratified_split(y.to_numpy(), groups, _TEST_SIZE, settings["random_state"])
     verbose = int(sys.stderr.isatty())
@@ -299,7 +295,7 @@ def train_model(
     estimator = kind(
         fairness_weight=fairness_weight,
         max_gap=max_gap,
-        sensitive_column=attributes[0] if len(attributes) == 1 else attributes,
+        sensitive_column=columns,
         reference=reference,
         **settings,
     )
@@ -319,6 +315,35 @@ def train_model(
         model.classes_ = np.array(table.classes)
         model.reader_ = replace(model.reader_, classes_=model.classes_)
     return TrainedModel(model, curve, weight, test)
+
+
+def _columns(table: LabelledTable, cuts: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the columns of the groups, with the edges of those that are cut into bands."""
+    from fairmatch.people.bands import bands
+
+    attributes = table.attributes
+    for column in cuts:
+        if column not in attributes:
+            raise InputError(
+                f"{column!r} is cut into bands, and is no column with groups. Name it with "
+                "--sensitive too.",
+                parameter="bands",
+            )
+    if not cuts:
+        return attributes[0] if len(attributes) == 1 else attributes
+    edges = {column: bands(table.frame[column], **how).edges for column, how in cuts.items()}
+    return {column: list(edges[column]) if column in edges else None for column in attributes}
+
+
+def _check_gap(gap: str, outcome: Any) -> None:
+    """Raise unless a gap of such an outcome can be bounded."""
+    from fairmatch.measures.registry import bounded
+
+    if gap not in bounded(outcome):
+        known = ", ".join(bounded(outcome))
+        raise InputError(
+            f"gap_measure={gap!r} is not a measure; choose one of {known}.", parameter="gap_measure"
+        )
 
 
 def _is_number(table: LabelledTable) -> bool:
@@ -361,14 +386,14 @@ def _save(trained: TrainedModel, folder: str, *, gap: str, picture: bool) -> Pat
 
 def _print_curve(trained: TrainedModel, *, chosen: bool) -> None:
     """Print the trade-off from which a model was chosen."""
-    from fairmatch.measures import MEASURES
+    from fairmatch.measures.registry import BOUNDED
 
     curve, kept = trained.curve, trained.fairness_weight
-    shown = [name for name in MEASURES if name in curve.columns]
+    shown = [name for name in BOUNDED if name in curve.columns]
     good = "accuracy" if "accuracy" in curve.columns else "rmse"
     print(f"The trade-off on {len(trained.test_index):,} test rows (* marks the model kept):")
     print_table(
-        ["", "weight", good, *(MEASURES[name].symbol for name in shown)],
+        ["", "weight", good, *(BOUNDED[name].symbol for name in shown)],
         [
             ["*" if weight == kept else "", f"{weight:g}", *(f"{value:.4f}" for value in values)]
             for weight, *values in curve[["fairness_weight", good, *shown]].to_numpy()

@@ -53,29 +53,6 @@ def _choose(
 class Dataset:
     """A prepared benchmark table: features, labels, groups, and what they mean.
 
-    Parameters
-    ----------
-    name : str
-        Short name, one of ``DATASET_NAMES``.
-    X : pandas.DataFrame of shape (n_rows, n_columns)
-        Features with readable names. Categorical columns have the ``category`` dtype with fixed
-        levels.
-    y : pandas.Series of shape (n_rows,)
-        Labels, 0 or 1.
-    sensitive_features : pandas.Series or pandas.DataFrame with n_rows rows
-        The group of each row as a readable string, or a table of several attributes, whose
-        combinations are the groups.
-    groups : tuple of str
-        The groups in the order of their codes. In the paper's tables S = 0 comes before S = 1.
-    favoured_group : str
-        The group with the highest rate of Y = 1. In the paper's tables it is S = 1, except in Bank.
-    positive_label : str
-        What Y = 1 means.
-    batch_size : int
-        The mini-batch size that the paper uses for this table, or for one of its size.
-    description : str
-        What a row is, and how the table was prepared.
-
     Examples
     --------
     >>> from fairmatch.datasets import load_german
@@ -88,15 +65,22 @@ class Dataset:
     array([1, 0, 1, 1, 1])
     """
 
-    name: str
+    name: str  #: Short name, one of ``DATASET_NAMES``.
+    #: Features with readable names. Categorical columns have the ``category`` dtype with fixed
+    #: levels.
     X: pd.DataFrame
-    y: "pd.Series[int]"
+    y: "pd.Series[int]"  #: Labels, 0 or 1.
+    #: The group of each row as a readable string, or a table of several attributes, whose
+    #: combinations are the groups.
     sensitive_features: SensitiveFeatures
+    #: The groups in the order of their codes. In the paper's tables S = 0 comes before S = 1.
     groups: tuple[str, ...]
+    #: The group with the highest rate of Y = 1. In the paper's tables it is S = 1, except in Bank.
     favoured_group: str
-    positive_label: str
+    positive_label: str  #: What Y = 1 means.
+    #: The mini-batch size that the paper uses for this table, or for one of its size.
     batch_size: int
-    description: str
+    description: str  #: What a row is, and how the table was prepared.
 
     def __post_init__(self) -> None:
         assert len(self.X) == len(self.y) == len(self.sensitive_features)
@@ -438,15 +422,6 @@ def _check_name(name: str) -> None:
 class GroupSummary:
     """The size of a group, and the share of its rows with Y = 1.
 
-    Parameters
-    ----------
-    name : str
-        The group.
-    size : int
-        Its number of rows.
-    base_rate : float
-        Share of its rows with Y = 1.
-
     Examples
     --------
     >>> from fairmatch.datasets import summarise
@@ -454,26 +429,14 @@ class GroupSummary:
     GroupSummary(name='male', size=690, base_rate=0.723...)
     """
 
-    name: str
-    size: int
-    base_rate: float
+    name: str  #: The group.
+    size: int  #: Its number of rows.
+    base_rate: float  #: Share of its rows with Y = 1.
 
 
 @dataclass(frozen=True)
 class DatasetSummary:
     """A dataset at a glance.
-
-    Parameters
-    ----------
-    name, title, licence : str
-        Short name, full name, and the licence of the data.
-    location : pathlib.Path, "bundled" or None
-        Where the table is. It is None if the table is not available.
-    n_rows, n_features : int or None
-        Number of rows, and number of features after encoding. They are None if the table is not
-        available.
-    groups : tuple of GroupSummary
-        The groups, in the order of their codes. It is empty if the table is not available.
 
     Examples
     --------
@@ -483,12 +446,17 @@ class DatasetSummary:
     (1000, 57, 'bundled')
     """
 
+    #: Short name, full name, and the licence of the data.
     name: str
     title: str
     licence: str
+    #: Where the table is. It is None if the table is not available.
     location: Path | Literal["bundled"] | None
+    #: Number of rows, and number of features after encoding. They are None if the table is not
+    #: available.
     n_rows: int | None = None
     n_features: int | None = None
+    #: The groups, in the order of their codes. It is empty if the table is not available.
     groups: tuple[GroupSummary, ...] = ()
 
 
@@ -543,21 +511,6 @@ def summarise(name: str) -> DatasetSummary:
 class Split:
     """Training and test rows of a dataset, encoded with what the training rows show.
 
-    Parameters
-    ----------
-    X_train, X_test : ndarray of shape (n_rows, n_features)
-        Encoded features.
-    y_train, y_test : ndarray of shape (n_rows,)
-        Labels, 0 or 1.
-    group_train, group_test : ndarray of shape (n_rows,)
-        The paper's S: the position of each row's group in ``Dataset.groups``.
-    sensitive_features_train, sensitive_features_test : ndarray of shape (n_rows,)
-        The name of each row's group.
-    train_index, test_index : ndarray of shape (n_rows,)
-        Row positions in the dataset.
-    encoder : TableEncoder
-        The encoder, fitted on the training rows only.
-
     Examples
     --------
     >>> from fairmatch.datasets import load_german, paper_split
@@ -566,17 +519,22 @@ class Split:
     ((800, 57), (200, 57))
     """
 
+    #: Encoded features.
     X_train: npt.NDArray[np.float64]
     X_test: npt.NDArray[np.float64]
+    #: Labels, 0 or 1.
     y_train: npt.NDArray[np.int64]
     y_test: npt.NDArray[np.int64]
+    #: The paper's S: the position of each row's group in ``Dataset.groups``.
     group_train: npt.NDArray[np.int64]
     group_test: npt.NDArray[np.int64]
+    #: The name of each row's group.
     sensitive_features_train: npt.NDArray[Any]
     sensitive_features_test: npt.NDArray[Any]
+    #: Row positions in the dataset.
     train_index: npt.NDArray[np.int64]
     test_index: npt.NDArray[np.int64]
-    encoder: TableEncoder
+    encoder: TableEncoder  #: The encoder, fitted on the training rows only.
 
     def __repr__(self) -> str:
         return f"Split(train={len(self.y_train)}, test={len(self.y_test)})"

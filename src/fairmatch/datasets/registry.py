@@ -89,13 +89,7 @@ def locate(file: SourceFile) -> Path | None:
 
 
 def read_content(file: SourceFile) -> bytes:
-    """Return a file's verified content: bundled, else found on disk, else downloaded.
-
-    Raises
-    ------
-    DatasetError
-        If the file is damaged, or if it is absent and cannot be downloaded.
-    """
+    """Return a file's verified content: bundled, else found on disk, else downloaded."""
     if file.bundled:
         table = package_files("fairmatch.datasets") / "bundled" / f"{file.name}.gz"
         return _verified(

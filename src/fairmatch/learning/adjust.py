@@ -118,24 +118,13 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """The scores of one group, sorted, with their ranks.
+    """The scores of one group, sorted, with their ranks."""
 
-    Attributes
-    ----------
-    scores : array of shape (n_knots,)
-        Distinct scores, increasing. If there are more than `RESOLUTION`, about that many are kept.
-    middle : array of shape (n_knots,)
-        Share of the group below each score, plus half of the share at it.
-    upto : array of shape (n_knots,)
-        Share of the group at or below each score.
-    tied : float
-        Share of the group that has the same score as somebody else.
-    """
-
+    #: Distinct scores, increasing. If there are more than `RESOLUTION`, about that many are kept.
     scores: FloatArray
-    middle: FloatArray
-    upto: FloatArray
-    tied: float
+    middle: FloatArray  #: Share of the group below each score, plus half of the share at it.
+    upto: FloatArray  #: Share of the group at or below each score.
+    tied: float  #: Share of the group that has the same score as somebody else.
 
     @classmethod
     def of(cls, scores: FloatArray, weights: FloatArray | None) -> Self:
@@ -224,7 +213,7 @@ class Alignment:
             ranks = Curve(everybody.scores, everybody.middle)
         comparisons = people.comparisons(criterion)
         rows = {one.source: one.source_rows for one in comparisons}
-        rows[comparisons[0].target] = comparisons[0].target_rows
+        rows |= {one.target: one.target_rows for one in comparisons}
         members = [rows[code] for code in range(people.groups.n_groups)]
         found = [
             Distribution.of(scores[rows], None if weights is None else weights[rows])
@@ -406,23 +395,13 @@ _STEPS = 8
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """All cuts of the scores of one group, from accepting nobody to accepting everybody.
+    """All cuts of the scores of one group, from accepting nobody to accepting everybody."""
 
-    Attributes
-    ----------
-    scores : array of shape (n_cuts - 1,)
-        The distinct scores, decreasing. Cut k accepts the first k of them.
-    gain : array of shape (n_cuts,)
-        Weight of right decisions, minus the weight of right decisions if nobody is accepted.
-    accepted : array of shape (n_cuts,)
-        Share of the group that each cut accepts.
-    rates : array of shape (n_rates, n_cuts)
-        The rates that are compared between groups; each of them increases with the cut.
-    """
-
-    scores: FloatArray
+    scores: FloatArray  #: The distinct scores, decreasing. Cut k accepts the first k of them.
+    #: Weight of right decisions, minus the weight of right decisions if nobody is accepted.
     gain: FloatArray
-    accepted: FloatArray
+    accepted: FloatArray  #: Share of the group that each cut accepts.
+    #: The rates that are compared between groups; each of them increases with the cut.
     rates: FloatArray
 
     @classmethod
@@ -476,15 +455,7 @@ class Cuts:
         return middle if middle > below else above
 
     def within(self, low: FloatArray, width: float) -> tuple[IndexArray, IndexArray]:
-        """Return, for each window, the first cut inside it and the first cut beyond it.
-
-        Parameters
-        ----------
-        low : array of shape (n_rates, n_windows)
-            Start of each window. A cut is inside a window if all its rates are.
-        width : float
-            Width of all windows.
-        """
+        """Return, for each window, the first cut inside it and the first cut beyond it."""
         starts, ends = [], []
         for rate, start in zip(self.rates, low, strict=True):
             starts.append(np.searchsorted(rate, start - _ROUNDING, side="left"))

@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from fairmatch.exceptions import InputError, SolverError
 from fairmatch.learning.estimator import FairClassifier
 from fairmatch.learning.learners import Learner, SeenRows, read_folds
+from fairmatch.learning.offsets import ClassOffsets, fit_offsets
 from fairmatch.learning.reading import Columns, SmallGroups, encoded, labels_of
 from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, Wrapper
 from fairmatch.matching.coupling import Coupling
@@ -107,7 +108,9 @@ def fit_rules(
             np.concatenate([np.zeros(n_rows + n_classes), np.ones(n_classes)])[None],
         ]
     )
-    cost = np.concatenate([-weights * (2.0 * scores - 1.0) / total, np.zeros(2 * n_classes)])
+    # A cost of about 1 per row: HiGHS gives up on some programs whose costs are 1 / n_rows.
+    gains = weights * (2.0 * scores - 1.0) * (n_rows / total)
+    cost = np.concatenate([-gains, np.zeros(2 * n_classes)])
     found = []
     for strength in strengths:
         gap = (1.0 - strength) * plain
@@ -118,7 +121,7 @@ def fit_rules(
             if solved.fun is None:
                 raise SolverError(f"The rule was not found: {solved.message}")
             marginals = -np.asarray(solved.ineqlin.marginals)[:-1].reshape(2, n_classes, n_groups)
-            multipliers = (marginals[0] - marginals[1]) / 2.0
+            multipliers = (marginals[0] - marginals[1]) / (2.0 * n_rows)
         found.append(BlindRule(multipliers, shares, gap))
     return found
 
@@ -146,7 +149,7 @@ class BlindScorer:
     learner: Learner
     model: Any
     groups: GroupModel
-    rule: BlindRule
+    rule: BlindRule | ClassOffsets
     classes: list[int]
 
     def scores(self, inputs: SeenRows) -> FloatArray:
@@ -155,6 +158,8 @@ class BlindScorer:
         if id(own) not in inputs._scored:
             inputs._scored[id(own)] = own, own.masses(inputs.table)
         masses = inputs._scored[id(own)][1]
+        if isinstance(self.rule, ClassOffsets):
+            return self.rule.move_members(raw, _members(masses, self.rule.conditions))
         return self.rule.move(raw, masses[:, self.classes])
 
     def attributes(self) -> dict[str, Any]:
@@ -168,7 +173,7 @@ class BlindScorer:
 
 
 class GroupBlindClassifier(Wrapper, FairClassifier):
-    r"""Any classifier, with a threshold that depends on how probable each group is for a person.
+    r"""Any classifier, with decisions that depend on how probable each group is for a person.
 
     New rows need no group. Training needs the groups, or probabilities of them
     (`fairmatch.group_probabilities`).
@@ -218,10 +223,10 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     ----------
     estimator_, group_estimator_ : estimator
         The fitted models of the label and of the group.
-    rule_ : BlindRule
-        The multipliers.
-    classes_ : array of shape (2,)
-        The two labels; the second is the positive one.
+    rule_ : BlindRule or ClassOffsets
+        The multipliers, or the offsets of several classes.
+    classes_ : array of shape (n_classes,)
+        The labels; of two, the second is the positive one.
     groups_ : tuple
         Labels of the groups.
     n_unknown_ : int
@@ -242,6 +247,9 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     which are the most accurate decisions with a given gap that see only X. Criteria that compare
     people of the same class have :math:`P(S = s, Y = y \mid X)` and a multiplier for each class.
     The :math:`\lambda` are those of the linear program in `fairmatch.learning.blind.fit_rules`.
+    With several classes the decision is
+    :math:`\arg\max_c P(Y = c \mid X) + \sum_s \psi_{sc} P(S = s \mid X)`, or the same with
+    :math:`P(S = s, Y = y \mid X)` and offsets :math:`\psi_{syc}`.
 
     Examples
     --------
@@ -261,9 +269,11 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
     _save_instead: ClassVar[str | None] = (
         "Save model.estimator_ and model.group_estimator_ with their own libraries, and "
-        "model.rule_.multipliers and model.rule_.shares as numbers."
+        "model.rule_.multipliers and model.rule_.shares, or of several classes "
+        "model.rule_.offsets, as numbers."
     )
     _estimated: ClassVar[bool] = True
+    _several: ClassVar[bool] = True
     sensitive_at_prediction = False
 
     def __init__(
@@ -316,9 +326,10 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         people = replace(people, table=None)
         learner.check(weighted=people.weights is not None or _is_soft(people.groups))
         criterion, labels = read_criterion(self.criterion), labels_of(people)
-        strata = people.groups.n_groups * labels.positive + people.groups.codes
+        strata = people.groups.n_groups * labels.values.astype(np.intp) + people.groups.codes
         folds = read_folds(self.cv, table, learner.own_labels(labels.values), strata)
-        scores, masses = np.zeros(len(people)), None
+        width = (len(self._outcome.classes),) if self._outcome.several else ()
+        scores, masses = np.zeros((len(people), *width)), None
         for train, test in folds:
             held = _safe_indexing(table, test)
             kept, seen = people.take(train), _safe_indexing(table, train)
@@ -329,7 +340,13 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         assert masses is not None
         # Probabilities with labels have the negative class first.
         classes = [int(label) if label is not None else 0 for label in criterion.labels]
-        rules = fit_rules(scores, masses[:, classes], people.mass, weights)
+        rules: Sequence[BlindRule | ClassOffsets]
+        if self._outcome.several:
+            members = _members(masses, criterion.needs_labels)
+            names = tuple(people.groups.labels[own] for own in people.groups.compared)
+            rules = fit_offsets(scores, members, people.mass, criterion, names, strengths=weights)
+        else:
+            rules = fit_rules(scores, masses[:, classes], people.mass, weights)
         model = learner.fit(table, labels.values, people.weights)
         groups = self._fit_groups(table, people, criterion)
         return [BlindScorer(learner, model, groups, rule, classes) for rule in rules]
@@ -345,15 +362,21 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
             weights, codes = expanded.mass, expanded.groups.codes
         kept = places[codes] >= 0
         rows, codes = rows[kept], places[codes[kept]]
-        n_classes = 2 if criterion.needs_labels else 1
-        if n_classes == 2:
-            codes = codes + len(groups.compared) * labels_of(people).positive[rows]
+        n_classes = 1
+        if criterion.needs_labels:
+            n_classes = len(self._outcome.classes) if self._outcome.several else 2
+            codes = codes + len(groups.compared) * labels_of(people).values[rows].astype(np.intp)
         estimator = self.estimator if self.group_estimator is None else self.group_estimator
         learner = Learner(estimator, self._outcome)
         own = None if weights is None else weights[kept]
         # Without classes, the learner sees the codes as they are.
         model = learner.fit(_safe_indexing(table, rows), codes.astype(np.float64), own)
         return GroupModel(model, n_classes, len(groups.compared))
+
+
+def _members(masses: FloatArray, joint: Any) -> FloatArray:
+    """Return probabilities of groups, or of groups and classes, as offsets take them."""
+    return masses.transpose(0, 2, 1) if joint else masses[:, 0]
 
 
 def _is_soft(groups: Groups) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.isotonic import IsotonicRegression
+from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import isotonic_regression
 
+from fairmatch.exceptions import ModelFileError
 from fairmatch.learning.reading import Reader
 from fairmatch.people.checks import (
+    BoolArray,
     FloatArray,
     check_length,
     check_number,
@@ -20,24 +23,16 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.groups import read_groups
 
-# So many people of a group on one side of the threshold, or their scores stay as they are.
-_LEAST = 30
+# The scores of a side of the threshold are cut into at most so many bins of so many people. With
+# fewer people they stay as they are.
+_BINS, _LEAST = 20, 30
 
 
 @dataclass(frozen=True)
 class ScoreCalibration:
-    r"""A calibration of scores by group that changes no decision.
+    """A calibration of scores by group that changes no decision.
 
-    Made by `fit_calibration`.
-
-    Attributes
-    ----------
-    threshold : float
-        Scores at or above it stay there, and scores below it stay below.
-    maps : dict
-        Group to the knots of its map: scores, and what they become.
-    attributes : tuple of str
-        The attributes whose combinations are the groups; empty for one.
+    Made by `fit_calibration`, and by classifiers with ``calibrate=True``.
 
     Examples
     --------
@@ -47,8 +42,11 @@ class ScoreCalibration:
     [0.2, 0.7]
     """
 
+    #: Scores at or above it stay there, and scores below it stay below.
     threshold: float
+    #: Group to the knots of its map: scores, and what they become.
     maps: dict[Any, tuple[FloatArray, FloatArray]]
+    #: The attributes whose combinations are the groups; empty for one.
     attributes: tuple[str, ...] = ()
 
     def apply(self, scores: ArrayLike, sensitive_features: Any) -> FloatArray:
@@ -67,14 +65,36 @@ class ScoreCalibration:
         )
         codes = reader.codes(reader.labels(sensitive_features))
         check_length(codes, len(values), "sensitive_features")
-        found = values.copy()
+        return self.moved(values, codes)
+
+    def moved(self, scores: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the calibrated scores of rows whose groups are known by code."""
+        found = scores.copy()
         for code, knots in enumerate(self.maps.values()):
-            rows = codes == code
-            found[rows] = np.interp(values[rows], *knots)
+            rows = slice(None) if codes is None else codes == code
+            found[rows] = np.interp(scores[rows], *knots)
         # Between the two sides a map jumps, so no rounding may carry a score across.
         below = np.nextafter(self.threshold, 0.0)
-        return np.where(values >= self.threshold, np.maximum(found, self.threshold),
+        return np.where(scores >= self.threshold, np.maximum(found, self.threshold),
                         np.minimum(found, below))  # fmt: skip
+
+    def facts(self) -> list[list[list[float]]]:
+        """Return the knots as plain values, in the order of the groups."""
+        return [[own.tolist() for own in knots] for knots in self.maps.values()]
+
+    @classmethod
+    def restored(cls, facts: Any, labels: Sequence[Any]) -> ScoreCalibration:
+        """Return the calibration of `facts`; raise if they are damaged."""
+        try:
+            maps = [tuple(np.array(own, dtype=np.float64) for own in knots) for knots in facts]
+            for x, y in maps:
+                both = np.stack([x, y])
+                if not (both.min() >= 0.0 and both.max() <= 1.0 and (np.diff(both) >= 0.0).all()):
+                    raise ValueError("a map must rise from 0 to 1")
+            named = dict(zip(labels, maps, strict=True))
+        except (TypeError, ValueError) as error:
+            raise ModelFileError(f"The file is damaged: calibration ({error}).") from error
+        return cls(0.5, named)
 
 
 def fit_calibration(
@@ -87,6 +107,8 @@ def fit_calibration(
     pos_label: Any = 1,
 ) -> ScoreCalibration:
     r"""Calibrate scores by group, on held-out rows, without changing a decision.
+
+    Classifiers with ``calibrate=True`` do this with their own scores, and keep the maps.
 
     Parameters
     ----------
@@ -110,12 +132,14 @@ def fit_calibration(
 
     Notes
     -----
-    For each group and each side of the threshold :math:`t`, the map is the isotonic regression of
-    the labels on the scores, clipped to :math:`[0, t)` or :math:`[t, 1]`. No decision changes, so
-    every gap of decisions at this threshold (demographic parity, true and false positive rates,
-    equalised odds) stays exactly as it is. Gaps of the scores themselves, such as the gap of mean
-    scores, do change: a model that was bounded by one of those is no longer bounded. With fewer
-    than 30 people of a group on a side, the scores there stay as they are.
+    For each group and each side of the threshold :math:`t`, the scores are cut into up to 20 bins
+    of at least 30 people. The map joins the bins' mean scores and their shares of positive labels,
+    made increasing by isotonic regression, with straight lines, and is clipped to :math:`[0, t)` or
+    :math:`[t, 1]`. No decision changes, so every gap of decisions at this threshold (demographic
+    parity, true and false positive rates, equalised odds) stays exactly as it is. Gaps of the
+    scores themselves, such as the gap of mean scores, do change: a model that was bounded by one of
+    those is no longer bounded. With fewer than 30 people of a group on a side, the scores there
+    stay as they are.
 
     What cannot be repaired stays: people just above the threshold whose share of positive labels is
     below :math:`t` keep a score of at least :math:`t`.
@@ -137,21 +161,42 @@ def fit_calibration(
     positive = read_labels(y_true, n_rows=len(values), pos_label=pos_label)
     weights = read_weights(sample_weight, n_rows=len(values))
     groups = read_groups(sensitive_features, n_rows=len(values))
-    maps = {}
-    for code, label in enumerate(groups.labels):
-        own = groups.codes == code
-        knots: list[FloatArray] = []
-        for side, (low, high) in enumerate(((0.0, np.nextafter(threshold, 0.0)), (threshold, 1.0))):
-            rows = np.flatnonzero(own & ((values >= threshold) == bool(side)))
-            ends = np.array([low, high])
-            if len(rows) < _LEAST:
-                knots.append(np.array([ends, ends]))
-                continue
-            fit = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            fit.fit(values[rows], positive[rows], None if weights is None else weights[rows])
-            x = np.concatenate([[low], fit.X_thresholds_, [high]])
-            y = np.clip(fit.predict(x), low, high)
-            knots.append(np.array([x, y]))
-        joined = np.concatenate(knots, axis=1)
-        maps[label] = joined[0], joined[1]
+    maps = fit_maps(values, positive, groups.codes, groups.labels, weights, float(threshold))
     return ScoreCalibration(float(threshold), maps, groups.attributes)
+
+
+def fit_maps(
+    scores: FloatArray,
+    positive: BoolArray,
+    codes: NDArray[Any],
+    labels: Sequence[Any],
+    weights: FloatArray | None,
+    threshold: float = 0.5,
+) -> dict[Any, tuple[FloatArray, FloatArray]]:
+    """Return the knots of every group's map, by the label of its code."""
+    sides = (0.0, np.nextafter(threshold, 0.0)), (threshold, 1.0)
+    mass = np.ones(len(scores)) if weights is None else weights
+    maps = {}
+    for code, label in enumerate(labels):
+        knots = []
+        for side, ends in enumerate(sides):
+            rows = np.flatnonzero((codes == code) & ((scores >= threshold) == bool(side)))
+            knots.append(_knots(scores[rows], positive[rows], mass[rows], ends))
+        maps[label] = tuple(np.concatenate(own) for own in zip(*knots, strict=True))
+    return maps  # type: ignore[return-value]
+
+
+def _knots(
+    scores: FloatArray, positive: BoolArray, mass: FloatArray, ends: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the map on one side of the threshold, between its ends."""
+    n_bins = min(_BINS, len(scores) // _LEAST)
+    if not n_bins or not mass.any():
+        return np.array(ends), np.array(ends)
+    cuts = np.quantile(scores, np.arange(1, n_bins) / n_bins)
+    bins = np.searchsorted(cuts, scores, side="right")
+    total, *sums = (np.bincount(bins, mass * own) for own in (1.0, scores, positive))
+    centres, shares = (own[total > 0.0] / total[total > 0.0] for own in sums)
+    shares = isotonic_regression(shares, sample_weight=total[total > 0.0])
+    x = np.concatenate([ends[:1], centres, ends[1:]])
+    return x, np.clip(np.concatenate([shares[:1], shares, shares[-1:]]), *ends)

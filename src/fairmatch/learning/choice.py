@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from itertools import combinations
 from typing import Any
@@ -25,6 +26,7 @@ from fairmatch.exceptions import (
     SmallGroupWarning,
     notify,
 )
+from fairmatch.learning.calibration import ScoreCalibration, fit_maps
 from fairmatch.learning.reading import (
     Reader,
     encoded,
@@ -34,6 +36,7 @@ from fairmatch.learning.reading import (
 )
 from fairmatch.matching.coupling import Coupling, check_coupling, join_parts
 from fairmatch.measures.distributions import ScoredPeople, Settings, calibration_error
+from fairmatch.measures.numbers import gap_along
 from fairmatch.measures.registry import BOUNDED, bounded, gap_values
 from fairmatch.people.checks import BoolArray, FloatArray, check_flag, check_number
 from fairmatch.people.groups import Groups, read_criterion
@@ -49,6 +52,8 @@ _CONSTANT = 1e-3
 _FOLDS = 3
 # Parts of the rows from which the standard error of a score is computed.
 _BLOCKS = 10
+# Strengths that are tried between the one kept and the next weaker one.
+_FINER = 4
 
 
 def noise(groups: Groups, confidence: float = 0.95) -> float:
@@ -72,18 +77,10 @@ def noise(groups: Groups, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FairnessPath:
-    """Models along the trade-off between accuracy and fairness.
+    """Models along the trade-off between accuracy and fairness."""
 
-    Attributes
-    ----------
-    weights : array of shape (n_models,)
-        The fairness weights.
-    models : list
-        The fitted estimators, one per weight.
-    """
-
-    weights: FloatArray
-    models: list[Any]
+    weights: FloatArray  #: The fairness weights.
+    models: list[Any]  #: The fitted estimators, one per weight.
 
     def __len__(self) -> int:
         return len(self.models)
@@ -266,6 +263,7 @@ def check_choice(model: Any) -> None:
         check_number("max_gap", model.max_gap, "[0, 1]" if decides else "[0, inf)")
     check_number("validation_size", model.validation_size, "(0, 1)")
     check_flag("strict", model.strict)
+    _check_calibration(model)
     read_scorer(model)
     if model.confidence is None:
         return
@@ -288,6 +286,27 @@ def check_choice(model: Any) -> None:
             f"gap_measure={named!r} has no confidence limit here, and confidence needs one. Choose "
             f"one of {', '.join(limited)}, or leave confidence out.",
             parameter="confidence",
+        )
+
+
+def _check_calibration(model: Any) -> None:
+    """Raise if a calibration would undo what a model promises."""
+    check_flag("calibrate", model.calibrate)
+    measure = model.gap_measure or model._gap_measure
+    if not model.calibrate:
+        return
+    if model.max_gap is not None and not BOUNDED[measure].needs_decisions:
+        raise InputError(
+            f"calibrate=True moves scores on both sides of 0.5, and gap_measure={measure!r} "
+            "compares scores, so its bound would not hold. Choose a gap of decisions, or leave "
+            "calibrate out.",
+            parameter="calibrate",
+        )
+    if getattr(model, "decisions", None) == "align":
+        raise InputError(
+            "calibrate=True gives every group scores of its own, and decisions='align' makes them "
+            "alike. Set decisions='threshold', or leave calibrate out.",
+            parameter="calibrate",
         )
 
 
@@ -341,33 +360,16 @@ class _ReadyRegressor(RegressorMixin, _Ready):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on a gap, and how the model to keep is chosen from candidates.
+    """A bound on a gap, and how the model to keep is chosen from candidates."""
 
-    Attributes
-    ----------
-    max_gap : float
-        Largest allowed gap.
-    measure : str
-        Name of the gap.
-    confidence : float, optional
-        With it, the upper confidence limit of the gap is bounded.
-    outcome : Outcome
-        What the models predict.
-    weight_name : str
-        How warnings name the weights of the path.
-    falls : bool
-        Whether the gap falls as the weight grows, because it is the one that is penalised.
-    strict : bool
-        Whether a bound that no candidate keeps is an error.
-    """
-
-    max_gap: float
-    measure: str
-    confidence: float | None = None
-    outcome: Outcome = PROBABILITY
-    weight_name: str = "fairness_weight"
+    max_gap: float  #: Largest allowed gap.
+    measure: str  #: Name of the gap.
+    confidence: float | None = None  #: With it, the upper confidence limit of the gap is bounded.
+    outcome: Outcome = PROBABILITY  #: What the models predict.
+    weight_name: str = "fairness_weight"  #: How warnings name the weights of the path.
+    #: Whether the gap falls as the weight grows, because it is the one that is penalised.
     falls: bool = True
-    strict: bool = False
+    strict: bool = False  #: Whether a bound that no candidate keeps is an error.
 
     @classmethod
     def of(cls, model: Any, outcome: Outcome) -> "Bound":
@@ -381,7 +383,8 @@ class Bound:
             )
         falls = set(BOUNDED[measure].labels) <= set(read_criterion(model.criterion).labels)
         name = model._weight_name or "fairness_weight"
-        given = float(model.max_gap), measure, model.confidence, outcome
+        max_gap = 1.0 if model.max_gap is None else float(model.max_gap)
+        given = max_gap, measure, model.confidence, outcome
         return cls(*given, name, falls, model.strict)
 
     def expected(self, curve: pd.DataFrame) -> FloatArray:
@@ -418,10 +421,12 @@ class Bound:
     def best(self, curve: pd.DataFrame, error: float = 0.0, noise: float = 0.0) -> tuple[int, bool]:
         """Return the position of the candidate to keep, and whether it keeps the bound.
 
-        Among the candidates whose expected gap is within ``max_gap`` and that decide, this is the
-        one nearest to the plain model whose score is within one standard error of the best. If
-        none keeps the bound, it is the fairest one whose expected gap is the smallest up to noise,
-        and not the plain model.
+        Candidates qualify if they decide, their expected gap is within ``max_gap`` and their score
+        is within one standard error of the best such score. Of those whose gap is within the bound
+        even if its standard error is added (``gap_error`` of the curve), it is the one nearest to
+        the plain model. If there is none of these, it is the fairest that qualifies. So this margin
+        costs at most one standard error of the score. If no gap is within the bound, it is the
+        fairest one whose expected gap is the smallest up to noise, and not the plain model.
         """
         if np.isnan(curve[self.measure]).any():
             raise LabelError(
@@ -438,13 +443,17 @@ class Bound:
             kept = kept & (gaps <= gaps[kept].min() + noise)
             return int(np.argmax(np.where(kept, weights, -np.inf))), False
         kept = within & decides if (within & decides).any() else within
-        scores = curve["score"].to_numpy()
+        scores, above = curve["score"].to_numpy(), gaps + curve.get("gap_error", 0.0) - self.max_gap
         kept = kept & (scores >= scores[kept].max() - error)
+        kept = kept & (above <= max(0.0, above[kept].min()))
         return int(np.argmin(np.where(kept, weights, np.inf))), True
 
     def resolution(self, people: People, spread: float = 0.0) -> tuple[float, Groups]:
         """Return how well the gap is known (a half-width), and the groups that limit it."""
         groups = people.groups
+        if BOUNDED[self.measure].needs_number:  # the mean of everybody's deviation, with a sign
+            deviation = 0.5 if self.outcome.decides else spread
+            return 1.96 * deviation / float(np.sqrt(len(people))), groups
         if people.strata is not None:
             return self._chance(people) if self.outcome.decides else 0.0, groups
         if self.outcome.decides:
@@ -548,21 +557,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a method has made of some rows, to train models for the weights that are asked for.
+    """What a method has made of some rows, to train models for the weights that are asked for."""
 
-    Attributes
-    ----------
-    train : callable
-        Returns one scorer per weight.
-    coupling : callable
-        Returns the matching of the rows, or None if there is none to be shared.
-    unseen : callable, optional
-        Returns scores of the rows for every weight. Neither the model behind a score nor its
-        adjustment has seen the row. It is None for methods that would have to train again.
-    """
-
-    train: Callable[[Sequence[float]], Sequence[Any]]
+    train: Callable[[Sequence[float]], Sequence[Any]]  #: Returns one scorer per weight.
+    #: Returns the matching of the rows, or None if there is none to be shared.
     coupling: Callable[[], Coupling | None] = lambda: None
+    #: Returns scores of the rows for every weight. Neither the model behind a score nor its
+    #: adjustment has seen the row. It is None for methods that would have to train again.
     unseen: Callable[[Sequence[float]], list[FloatArray]] | None = None
 
 
@@ -570,10 +571,17 @@ class Training:
     """A method on encoded rows, which trains models for the weights that are asked for."""
 
     def __init__(
-        self, estimator: Any, reader: Reader, rows: People, coupling: Coupling | None = None
+        self,
+        estimator: Any,
+        reader: Reader,
+        rows: People,
+        coupling: Coupling | None = None,
+        *,
+        choosing: bool = True,
     ) -> None:
         template, self.estimator, self.known = clone(estimator), estimator, reader.attributes()
         template._adopt(self.known)
+        template._choosing = choosing
         self.prepared: Prepared = template._prepare(rows, coupling)
 
     def models(self, weights: Sequence[float]) -> list[Any]:
@@ -593,7 +601,7 @@ def fit_models(
 ) -> list[Any]:
     """Return one fitted estimator per weight. They share encoding and matching."""
     rows = reader.fit(people, coupled=coupling is not None)
-    return Training(estimator, reader, rows, coupling).models(weights)
+    return Training(estimator, reader, rows, coupling, choosing=False).models(weights)
 
 
 class Trials:
@@ -605,8 +613,11 @@ class Trials:
 
     def __init__(self, model: Any, reader: Reader, people: People, rows: People) -> None:
         self.bound, self.reader = Bound.of(model, reader.outcome), reader
-        self.plain = clone(model).set_params(max_gap=None, confidence=None)
+        plain = {"calibrate": False} if model.calibrate else {}
+        self.plain = clone(model).set_params(max_gap=None, confidence=None, **plain)
         self.scorer = read_scorer(model)
+        spread = None if reader.outcome.decides else reader.scale_
+        self.settings = Settings(outcome=reader.outcome, spread=spread)
         self.everybody, self.rows = people, rows
         whole = model._prepares_unseen
         self.folds = [] if whole else self._split(model)
@@ -618,6 +629,8 @@ class Trials:
         self.seen = np.concatenate(tests)
         self.seen = self.seen[~np.isin(people.groups.codes[self.seen], people.groups.apart)]
         self.people = people.take(self.seen)
+        if BOUNDED[self.bound.measure].needs_number:  # raise before anything is trained
+            gap_along(np.zeros(len(self.seen)), self.people.groups.numbers)
         self.models, self.scored = list[Any](), list[FloatArray]()
         self.curve, self._coupling = pd.DataFrame(), None
 
@@ -659,17 +672,26 @@ class Trials:
         curve = path.measured(new, self.people, self._coupling)
         if self.bound.measure not in curve:
             curve[self.bound.measure] = [self._gap(scores) for scores in new]
-        curve["score"] = [self.score(scores, line) for scores, (_, line) in zip(
-            new, curve.iterrows(), strict=True)]  # fmt: skip
+        known = not BOUNDED[self.bound.measure].needs_coupling
+        curve["gap_error"] = [
+            jackknife(partial(self._gap, scores), self.people) if known else 0.0 for scores in new
+        ]
+        curve["score"] = [self.score(scores) for scores in new]
         self.curve = pd.concat([self.curve, curve], ignore_index=True)
         self.models += found[0]
         self.scored += new
+        place = np.argsort(self.curve["fairness_weight"].to_numpy(), kind="stable")
+        self.curve = self.curve.iloc[place].reset_index(drop=True)
+        self.models = [self.models[k] for k in place]
+        self.scored = [self.scored[k] for k in place]
 
-    def _gap(self, scores: FloatArray) -> float:
-        settings = Settings(outcome=self.bound.outcome)
+    def _gap(self, scores: FloatArray, rows: IndexArray | None = None) -> float:
+        people = replace(self.people, table=None)
+        if rows is not None:
+            people, scores = people.take(rows), scores[rows]
         try:
-            return BOUNDED[self.bound.measure].value(ScoredPeople(self.people, scores, settings))
-        except LabelError:
+            return BOUNDED[self.bound.measure].value(ScoredPeople(people, scores, self.settings))
+        except (InputError, LabelError):  # too few people, or none of a class
             return float("nan")
 
     def search(self, weights: Sequence[float]) -> None:
@@ -677,22 +699,27 @@ class Trials:
         order = sorted(map(float, weights))
         low, high = 0, len(order)
         self.add(order[:1])
-        if self.curve[self.bound.measure].iloc[0] <= self.bound.max_gap:
+        if self._passes(order[0]):
             return
         while high - low > 1:
             middle = (low + high) // 2
             self.add([order[middle]])
-            within = self.curve[self.bound.measure].iloc[-1] <= self.bound.max_gap
-            if within or not self.bound.decides(self.curve)[-1]:
-                high = middle
-            else:
-                low = middle
-        place = np.argsort(self.curve["fairness_weight"].to_numpy(), kind="stable")
-        self.curve = self.curve.iloc[place].reset_index(drop=True)
-        self.models = [self.models[k] for k in place]
-        self.scored = [self.scored[k] for k in place]
+            low, high = (low, middle) if self._passes(order[middle]) else (middle, high)
 
-    def score(self, scores: FloatArray, line: Any = None, rows: Any = slice(None)) -> float:
+    def _passes(self, weight: float) -> bool:
+        """Return whether a model keeps the bound, or is so fair that it decides nothing."""
+        place = int(np.flatnonzero(self.curve["fairness_weight"] == weight)[0])
+        line = self.curve.iloc[place]
+        within = line[self.bound.measure] + line["gap_error"] <= self.bound.max_gap
+        return bool(within or not self.bound.decides(self.curve)[place])
+
+    def refine(self, place: int) -> None:
+        """Measure more strengths between a candidate and the next weaker one."""
+        if place > 0:
+            low, high = self.curve["fairness_weight"].iloc[place - 1 : place + 1]
+            self.add(np.linspace(low, high, _FINER + 2)[1:-1].tolist())
+
+    def score(self, scores: FloatArray, rows: Any = slice(None)) -> float:
         """Return the score that the choice maximises."""
         labels, weights = labels_of(self.people), self.people.weights
         own = None if weights is None else weights[rows]
@@ -736,15 +763,36 @@ class Trials:
 
     def widest(self, place: int) -> str:
         """Return in words between which groups the gap is largest."""
-        measure, outcome = BOUNDED[self.bound.measure], self.bound.outcome
+        measure = BOUNDED[self.bound.measure]
         if measure.needs_coupling:
             return "matched people differ by this much"
-        settings = Settings(outcome=outcome, spread=None if outcome.decides else self.reader.scale_)
-        scored = ScoredPeople(self.people, self.scored[place], settings)
+        if measure.needs_number:
+            return "mean scores differ by this much along the number"
+        scored = ScoredPeople(self.people, self.scored[place], self.settings)
         pair = max(combinations(scored.codes, 2), key=lambda codes: measure.between(scored, codes))
         groups, sizes = self.people.groups, self.people.groups.sizes()
         names = [f"{groups.labels[code]!r} ({int(sizes[code]):,} rows)" for code in pair]
         return f"the gap is that between {names[0]} and {names[1]}"
+
+    def calibration(self, place: int, rows: Any = slice(None)) -> ScoreCalibration:
+        """Return the calibration of a candidate's scores, from some of the rows."""
+        labels: tuple[Any, ...] = (None,)
+        codes: NDArray[Any] = np.zeros(len(self.people), dtype=np.intp)
+        weights = self.people.weights
+        if self.reader.at_prediction:
+            labels, codes = self.reader.groups_, self.people.groups.codes
+        return ScoreCalibration(0.5, fit_maps(
+            self.scored[place][rows], labels_of(self.people).positive[rows], codes[rows], labels,
+            None if weights is None else weights[rows],
+        ))  # fmt: skip
+
+    def calibrated_error(self, place: int) -> float:
+        """Return the largest calibration error of a group: each half calibrated by the other."""
+        scores = self.scored[place].copy()
+        for rest, test in crossed_folds(self.people, 2, 0):
+            own = self.people.groups.codes[test] if self.reader.at_prediction else None
+            scores[test] = self.calibration(place, rest).moved(scores[test], own)
+        return _calibration(scores, self.people)["calibration_error"]
 
     def final(self, weight: float) -> Any:
         """Return the model of a weight, trained on all rows."""
@@ -772,6 +820,20 @@ class Trials:
         return FairnessPath(weights, models)
 
 
+def jackknife(value: Callable[[IndexArray], float], people: People) -> float:
+    """Return the standard error of a value of rows, from blocks with all groups and labels.
+
+    It is 0 where it cannot be known: among fewer than 100 people, or where a value is NaN.
+    """
+    if len(people) < 10 * _BLOCKS:
+        return 0.0
+    block = np.empty(len(people), dtype=np.intp)
+    order = np.lexsort((labels_of(people).values, people.groups.codes))
+    block[order] = np.arange(len(people)) % _BLOCKS
+    parts = [value(np.flatnonzero(block != k)) for k in range(_BLOCKS)]
+    return float(np.nan_to_num(np.std(parts) * np.sqrt(_BLOCKS - 1.0)))
+
+
 def crossed_folds(people: People, n_folds: int, seed: Any) -> list[tuple[IndexArray, IndexArray]]:
     """Return folds in which every group, and every label of it, has its share."""
     labels = labels_of(people)
@@ -785,24 +847,18 @@ def crossed_folds(people: People, n_folds: int, seed: Any) -> list[tuple[IndexAr
 
 def choose_model(
     model: Any, reader: Reader, people: People, weights: Sequence[float], *, search: bool
-) -> tuple[Any, FairnessPath, pd.DataFrame]:
-    """Return the model that is kept, the path that it is from, and the path's measures.
-
-    Parameters
-    ----------
-    model : estimator
-        What to train, with the bound.
-    reader : Reader
-        The reader that has parsed the people.
-    people : People
-        Everybody.
-    weights : sequence of float
-        The candidates.
-    search : bool
-        Whether few of them are trained, by bisection, or all.
-    """
+) -> tuple[Any, dict[str, Any]]:
+    """Return the model that is kept, and its path, the path's measures and its calibration."""
+    if model.calibrate and reader.outcome.several:
+        raise InputError(
+            f"calibrate=True is for two classes, and y has {len(reader.outcome.classes)}. Leave it "
+            "out.",
+            parameter="calibrate",
+        )
     if people.weights is not None:
         people = people.take(np.flatnonzero(people.weights))
+    if not reader.outcome.several:
+        people.comparisons(read_criterion(model.criterion))  # raises if a group lacks a label
     rows = reader.fit(people)
     certified = None
     if model.confidence is not None:
@@ -817,8 +873,13 @@ def choose_model(
     else:
         trials.add(weights)
     place, reached = trials.choose()
+    if model.max_gap is not None and model._prepares_unseen and reached and not model._lists:
+        trials.refine(place)
+        place, reached = trials.choose()
     limit = None
-    if certified is None:
+    if model.max_gap is None:  # the same model as without a calibration
+        final = Training(trials.plain, reader, rows).models(weights)[0]
+    elif certified is None:
         final = trials.final(float(trials.curve["fairness_weight"].iloc[place]))
     else:
         apart = np.isin(people.groups.codes[certified], people.groups.apart)
@@ -829,9 +890,15 @@ def choose_model(
         if final is None:
             weight = float(trials.curve["fairness_weight"].iloc[place])
             final = Training(trials.plain, reader, rows).models([weight])[0]
-    trials.bound.tell(trials, place, reached=reached, limit=limit)
+    if model.max_gap is not None:
+        trials.bound.tell(trials, place, reached=reached, limit=limit)
     weight = float(trials.curve["fairness_weight"].iloc[place])
-    return final, trials.path(weight, final), trials.curve
+    found = {"path_": trials.path(weight, final), "validation_curve_": trials.curve}
+    if model.calibrate:
+        errors = [trials.calibrated_error(place) for place in range(len(trials.curve))]
+        trials.curve["calibrated_error"] = errors
+        found["calibration_"] = trials.calibration(place)
+    return final, found
 
 
 def _certified(
@@ -845,8 +912,6 @@ def _certified(
     """
     bound, curve = trials.bound, trials.curve
     assert bound.confidence is not None
-    outcome = bound.outcome
-    settings = Settings(outcome=outcome, spread=None if outcome.decides else trials.reader.scale_)
     weights, gaps = curve["fairness_weight"].to_numpy(), curve["expected_gap"].to_numpy()
     sequence = np.flatnonzero(bound.decides(curve) & (weights >= weights[chosen]))
     if not len(sequence):
@@ -860,7 +925,7 @@ def _certified(
     inputs, first = encoded(rows).inputs, None
     for place in sequence[np.argsort(-weights[sequence])].tolist():
         (model,) = training.models([float(weights[place])])
-        scored = ScoredPeople(people, model._scores(inputs), settings)
+        scored = ScoredPeople(people, model._scores(inputs), trials.settings)
         limit = BOUNDED[bound.measure].upper_limit(scored, bound.confidence)
         curve.loc[place, f"{bound.measure}_limit"] = limit
         first = limit if first is None else first

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import InputError, MissingExtraError
+from fairmatch.learning.calibration import ScoreCalibration
 from fairmatch.learning.reading import Reader, as_list
 from fairmatch.learning.saving import load
 from fairmatch.people.encoding import CategoricalColumn, DroppedColumn, NumericColumn, TableEncoder
@@ -113,8 +114,12 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
         raise MissingExtraError("to_onnx needs onnx: pip install 'fairmatch[onnx]'.") from error
     graph = _Graph()
     margins = (_trees if hasattr(model, "trees_") else _network)(graph, model, reader)
-    if reader.outcome.decides:
+    if reader.outcome.several:
+        graph.result("probabilities", graph.add("Softmax", margins, axis=1), len(reader.classes_))
+    elif reader.outcome.decides:
         positive = graph.add("Sigmoid", margins)
+        if model.calibration_ is not None:
+            positive = _calibrated(graph, positive, model.calibration_)
         one = graph.constant(np.array([[1.0]]))
         graph.result("probabilities", graph.add("Concat", graph.add("Sub", one, positive), positive,
                                                 axis=1), 2)  # fmt: skip
@@ -137,6 +142,7 @@ class _Graph:
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
+        self.groups: str | None = None  # the code of every row's group, where the model sees it
         self._own = 0
 
     def _name(self) -> str:
@@ -175,10 +181,10 @@ class _Graph:
         shape: list[str | int | None] = ["n_rows", width]
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape))
 
-    def cast(self, value: str, *, single: bool = False) -> str:
+    def cast(self, value: str, kind: str = "DOUBLE") -> str:
         from onnx import TensorProto
 
-        return self.add("Cast", value, to=TensorProto.FLOAT if single else TensorProto.DOUBLE)
+        return self.add("Cast", value, to=getattr(TensorProto, kind))
 
     def places(self, name: str, levels: Sequence[Any], places: Sequence[int], other: int) -> str:
         """Return the place of every row's level, and ``other`` for levels that are not listed."""
@@ -228,7 +234,8 @@ def _read_groups(graph: _Graph, reader: Reader) -> str:
     text = all(isinstance(label, str) for label in labels)
     if not text and not all(isinstance(label, int | float) for label in labels):
         raise InputError("Groups that mix text and numbers have no form in ONNX. Use text.")
-    return graph.places(graph.input(name, text), labels, codes, -1)
+    graph.groups = graph.places(graph.input(name, text), labels, codes, -1)
+    return graph.groups
 
 
 def _is_text(column: Any) -> bool:
@@ -267,6 +274,39 @@ def _spoilt(graph: _Graph, margins: str, groups: str) -> str:
     """Return margins that are NaN where the group is unknown."""
     strange = graph.add("Less", groups, graph.constant(np.array([[0.0]])))
     return graph.add("Where", strange, graph.constant(np.array([[np.nan]])), margins)
+
+
+def _calibrated(graph: _Graph, scores: str, calibration: ScoreCalibration) -> str:
+    """Return scores on the maps of their groups: between which knots they are, and how far."""
+    maps = list(calibration.maps.values())
+    width = max(len(x) for x, _ in maps)
+    padded = [[np.pad(own, (0, width - len(own)), "edge") for own in knots] for knots in maps]
+    xs, ys = np.array(padded).swapaxes(0, 1)
+
+    def whole(value: Any) -> str:
+        return graph.constant(np.array(value, dtype=np.int64))
+
+    known, first = graph.constant(xs), whole([[0]])
+    if graph.groups is not None:
+        codes = graph.cast(graph.groups, "INT64")
+        known = graph.add("Gather", known, graph.add("Reshape", codes, whole([-1])), axis=0)
+        first = graph.add("Mul", codes, whole(width))
+    passed = graph.cast(graph.add("GreaterOrEqual", scores, known), "INT64")
+    place = graph.add("Sub", graph.add("ReduceSum", passed, whole([1])), whole(1))
+    place = graph.add("Min", graph.add("Max", place, whole(0)), whole(width - 2))
+    place = graph.add("Add", place, first)
+    after = graph.add("Add", place, whole(1))
+    flat = [graph.constant(side.ravel()) for side in (xs, ys)]
+    (x0, y0), (x1, y1) = ([graph.add("Gather", one, at) for one in flat] for at in (place, after))
+    run, rise = graph.add("Sub", x1, x0), graph.add("Sub", y1, y0)
+    nothing = graph.constant(np.array([[0.0]]))
+    slope = graph.add("Where", graph.add("Greater", run, nothing), graph.add("Div", rise, run),
+                      nothing)  # fmt: skip
+    moved = graph.add("Add", graph.add("Mul", slope, graph.add("Sub", scores, x0)), y0)
+    half, below = (graph.constant(np.array([[v]])) for v in (0.5, np.nextafter(0.5, 0.0)))
+    moved = graph.add("Where", graph.add("GreaterOrEqual", scores, half),
+                      graph.add("Max", moved, half), graph.add("Min", moved, below))  # fmt: skip
+    return graph.add("Where", graph.add("IsNaN", scores), scores, moved)
 
 
 def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, Any]:
@@ -361,7 +401,7 @@ def _network(graph: _Graph, model: Any, reader: Reader) -> str:
     if groups is not None:
         others = graph.constant(np.arange(1.0, len(reader.groups_))[None])
         parts.append(graph.cast(graph.add("Equal", groups, others)))
-    values = graph.cast(graph.add("Concat", *parts, axis=1), single=True)
+    values = graph.cast(graph.add("Concat", *parts, axis=1), "FLOAT")
     layers = [[one.detach().numpy() for one in layer] for layer in next(network.networks())]
     for place, (weight, bias) in enumerate(layers):
         if place:

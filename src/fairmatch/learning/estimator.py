@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.learning.calibration import ScoreCalibration
 from fairmatch.learning.choice import (
     Prepared,
     check_choice,
@@ -41,6 +43,7 @@ from fairmatch.people.checks import (
 from fairmatch.people.groups import read_criterion, read_unknown
 from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome, largest_class
 from fairmatch.people.people import People
+from fairmatch.people.similarity import is_embedding
 
 # The weights of the paper's Appendix D.2.
 PAPER_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10)
@@ -111,6 +114,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _prepares_unseen: ClassVar[bool] = False
     _searches: ClassVar[bool] = False
     _cross_fits: ClassVar[bool] = False
+    # Whether models are trained to be chosen from, by ``max_gap``.
+    _choosing: bool = False
     # Whether groups may be probabilities.
     _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
@@ -126,6 +131,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     confidence: float | None = None
     scoring: Any = None
     strict: bool = False
+    calibrate: bool = False
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
     reference: Any = None
@@ -142,6 +148,17 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     reader_: Reader
     fairness_weight_: float
+    calibration_: ScoreCalibration | None = None
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy. An array as ``similarity`` may be large and is not copied."""
+        if not is_embedding(self.similarity):
+            return super().__sklearn_clone__()
+        bare = copy(self)
+        bare.similarity = None
+        found = clone(bare)
+        found.similarity = self.similarity
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -173,8 +190,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             take more classes. For regressors, the numbers to predict.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row. Leave it out where ``sensitive_column`` names a column of X. The
-            combinations of several attributes are the groups. Boosted trees, match smoothing and
-            `GroupBlindClassifier` also take `fairmatch.group_probabilities`.
+            combinations of several attributes are the groups. Methods that match people, and
+            `GroupBlindClassifier`, also take `fairmatch.group_probabilities`.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
@@ -192,21 +209,23 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         weights = self._candidates
         check_choice(self)
         self._check(weights, coupling)
-        if self.max_gap is not None and coupling is not None:
+        chooses = self.max_gap is not None or self.calibrate
+        if chooses and coupling is not None:
+            name = "max_gap" if self.max_gap is not None else "calibrate"
             raise CouplingError(
-                "With max_gap, part of the rows is held out, so a ready coupling of all the rows "
+                f"With {name}, part of the rows is held out, so a ready coupling of all the rows "
                 "does not fit. Leave one of the two out."
             )
         people = reader.read(X, y, sensitive_features, sample_weight)
         if reader.outcome.several:
             weights = self._class_candidates(weights)
-        if self.max_gap is None:
+        if not chooses:
             (model,) = fit_models(self, reader, people, weights, coupling)
             self._adopt(learned(model))
         else:
             search = self._searches and not self._lists
-            chosen, path, curve = choose_model(self, reader, people, weights, search=search)
-            self._adopt({**learned(chosen), "path_": path, "validation_curve_": curve})
+            chosen, found = choose_model(self, reader, people, weights, search=search)
+            self._adopt({**learned(chosen), **found})
         return self
 
     @property
@@ -388,6 +407,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the state to save: what was learned, as bytes and plain values."""
         state: State = self.scorer_.state()
         known = {"fairness_weight": self.fairness_weight_, **self.reader_.facts()}
+        if self.calibration_ is not None:
+            known["calibration"] = self.calibration_.facts()
         return State(state.file, state.content, {**known, **state.facts})
 
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
@@ -399,6 +420,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         reader.restore(facts)
         scorer = self._restore(content, facts, reader)
         known = {**reader.attributes(), **scorer.attributes(), "fairness_weight_": weight}
+        if self.calibrate:
+            labels = reader.groups_ if reader.at_prediction else (None,)
+            known["calibration_"] = ScoreCalibration.restored(facts.get("calibration"), labels)
         self._adopt(known)
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> Scorer:
@@ -527,6 +551,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         positive = self._scores(self._inputs(X, sensitive_features))
         if positive.ndim == 2:
             return positive
+        if self.calibration_ is not None:
+            codes = self.reader_.read_new(X, sensitive_features)[1]
+            positive = self.calibration_.moved(positive, codes)
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> NDArray[Any]:

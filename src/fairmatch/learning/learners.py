@@ -62,36 +62,20 @@ class Learner:
 
     fairmatch labels people with 0 and 1, or with standard deviations from the mean. The learner
     sees the classes, or numbers in their own unit.
-
-    Parameters
-    ----------
-    estimator : estimator with scikit-learn's interface
-        The learner, or a Pipeline, whose last step is the learner. Where scores are probabilities
-        it must have ``predict_proba`` or be a regressor, whose predictions are clipped to [0, 1].
-    outcome : Outcome
-        What it predicts.
-    classes : array of shape (n_classes,), optional
-        The labels, if scores are probabilities; of two, the second is the positive one.
-    mean, scale : float
-        Mean and standard deviation of the target, if scores are numbers.
     """
 
+    #: The learner, or a Pipeline, whose last step is the learner. Where scores are probabilities it
+    #: must have ``predict_proba`` or be a regressor, whose predictions are clipped to [0, 1].
     estimator: Any
-    outcome: Outcome
+    outcome: Outcome  #: What it predicts.
+    #: The labels, if scores are probabilities; of two, the second is the positive one.
     classes: NDArray[Any] | None = None
+    #: Mean and standard deviation of the target, if scores are numbers.
     mean: float = 0.0
     scale: float = 1.0
 
     def check(self, *, weighted: bool = False, prefit: bool = False) -> None:
-        """Raise unless the learner can be fitted and can score people.
-
-        Parameters
-        ----------
-        weighted : bool
-            Whether its ``fit`` must take ``sample_weight``.
-        prefit : bool
-            Whether it must be fitted already.
-        """
+        """Raise unless the learner can be fitted and can score people."""
         real, name = not self.outcome.decides, type(self.estimator).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise InputError(
@@ -195,17 +179,7 @@ class Learner:
         return read_vectors(found[:, [known.index(own) for own in wanted]], name="predict_proba")
 
     def unseen(self, table: Any, people: People, cv: Any) -> FloatArray:
-        """Return out-of-fold scores: each row is scored by a model that was not trained on it.
-
-        Parameters
-        ----------
-        table : table or array of shape (n_rows, n_columns)
-            What the learner sees of the people.
-        people : People
-            The people, with their labels, groups and weights.
-        cv : int, splitter, or list of (train, test)
-            How to split. A number of folds is stratified by label and group.
-        """
+        """Return out-of-fold scores: each row is scored by a model that was not trained on it."""
         numbers, groups, weights = labels_of(people).values, people.groups, people.weights
         if self.outcome.decides:
             strata = groups.n_groups * numbers.astype(np.intp) + groups.codes
@@ -232,16 +206,18 @@ class Learner:
     ) -> Callable[[FloatArray], Any]:
         """Return a function from soft targets of these rows to a fitted model.
 
-        Targets are fairmatch's numbers, in [0, 1] for classifiers. Learners that take probabilities
-        as targets get them directly. Others see every row twice: as positive with the target as
-        weight, and as negative with one minus the target. The steps of a Pipeline before the last
-        are fitted once, on the labels of the rows.
+        Targets are fairmatch's numbers: probabilities for classifiers. Learners that take them as
+        targets get them directly. Others see every row once for each class, with the probability of
+        the class as weight. The steps of a Pipeline before the last are fitted once, on the labels
+        of the rows.
         """
         last, head, inputs = self.last, None, table
         if isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1:
             head = fresh(self.estimator[:-1])
             inputs = head.fit_transform(table, self.own_labels(numbers))
-        direct = last if _predicts_numbers(last) else cross_entropy_learner(last)
+        direct = last if _predicts_numbers(last) else None
+        if direct is None and not self.outcome.several:
+            direct = cross_entropy_learner(last)
         mass = 1.0 if weights is None else weights
 
         def fit(targets: FloatArray) -> Any:
@@ -251,11 +227,12 @@ class Learner:
                 model = fresh(direct).fit(inputs, targets, **given)
             else:
                 assert self.classes is not None
-                both = np.concatenate([targets * mass, (1.0 - targets) * mass])
-                kept = np.flatnonzero(both > 0.0)
+                each = targets.T[::-1] if targets.ndim == 2 else [targets, 1.0 - targets]
+                parts = np.concatenate([own * mass for own in each])
+                kept = np.flatnonzero(parts > 0.0)
                 rows = _safe_indexing(inputs, kept % len(targets))
-                labels = self.classes[(kept < len(targets)).astype(np.intp)]
-                model = fresh(last).fit(rows, labels, sample_weight=both[kept])
+                labels = self.classes[::-1][kept // len(targets)]
+                model = fresh(last).fit(rows, labels, sample_weight=parts[kept])
             return model if head is None else Pipeline([*head.steps, ("model", model)])
 
         return fit
@@ -335,19 +312,7 @@ def _known_columns(model: Any) -> list[Any] | None:
 def read_folds(
     cv: Any, X: Any, y: NDArray[Any], strata: NDArray[Any]
 ) -> list[tuple[IndexArray, IndexArray]]:
-    """Return the folds of rows.
-
-    Parameters
-    ----------
-    cv : int, splitter, or list of (train, test)
-        How to split. A number of folds is stratified by label and group.
-    X : table or array
-        Features.
-    y : array of shape (n_rows,)
-        Labels.
-    strata : array of shape (n_rows,)
-        Code of the combination of label and group.
-    """
+    """Return the folds of rows."""
     if isinstance(cv, bool) or not (isinstance(cv, int | np.integer)):
         try:
             return list(check_cv(cv, y, classifier=True).split(X, y))
@@ -408,14 +373,10 @@ class WholeTableReader(Reader):
     If the groups are a column of the table, the learner sees the whole table. If they are given
     beside it, one column of 0 and 1 for every group but the first is added. If new rows do not
     need groups, the learner sees no groups.
-
-    Parameters
-    ----------
-    adds_groups : bool
-        Whether groups that are given beside the table are added to it. They are not for a model
-        that came fitted, because its columns are fixed.
     """
 
+    #: Whether groups that are given beside the table are added to it. They are not for a model that
+    #: came fitted, because its columns are fixed.
     adds_groups: bool = True
 
     def split(self, X: Any, sensitive_features: Any, where: str = "fit") -> tuple[Any, Any]:
@@ -454,7 +415,7 @@ class WholeTableReader(Reader):
 
     def described(self, table: Table) -> Table:
         """Return the columns that describe people, without those of their groups."""
-        return Table(self._without_groups(table.native))
+        return self.as_table(self._without_groups(table.native))
 
     def inputs(
         self, table: Table, codes: NDArray[Any] | None, points: Points | None = None

@@ -7,8 +7,9 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise, repeat
+from math import ceil
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from fairmatch.exceptions import (
     TrainingInterruptedWarning,
     notify,
 )
+from fairmatch.learning.choice import Prepared
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import Learner
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
@@ -44,10 +46,8 @@ from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose, is_count
 from fairmatch.people.encoding import Points
-from fairmatch.people.groups import Groups
 from fairmatch.people.outcome import LOGISTIC, Loss
 from fairmatch.people.people import Comparison, IndexArray, People
-from fairmatch.people.weights import Weights
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8
@@ -58,18 +58,11 @@ _LEAST_PAIRS = 256
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one step: rows for the loss, with weights, and pairs for the comparison.
+    """The rows of one step, and their weights in the loss.
 
-    Attributes
-    ----------
-    rows : array of int
-        Row positions. The first ``n_pairs`` are the first members of the pairs, and the next
-        ``n_pairs`` are the second members, in the same order. Further rows are in no pair.
-    weight : array of float32
-        Weight of each row in the loss; 0 for rows that are only compared. The expected value of
-        the weighted loss is the mean loss of the table.
-    n_pairs : int
-        Number of pairs; 0 if nobody is compared.
+    The first ``n_pairs`` rows are the first members of pairs that are compared, and the next
+    ``n_pairs`` are the second members. Rows that are only compared weigh 0. The expected value of
+    the weighted loss is the mean loss of the table.
     """
 
     rows: IndexArray
@@ -126,30 +119,26 @@ class PairBatches:
         generator: np.random.Generator,
     ) -> None:
         self.parts, self.mass, self.generator = parts, mass, generator
-        n_rows = int((mass > 0.0).sum())
-        self.size = max(1, min(batch_size, n_rows // 2))
+        self.n_rows = int((mass > 0.0).sum())
+        self.size = max(1, min(batch_size, self.n_rows // 2))
         self.part_size = max(-(-self.size // max(len(parts), 1)), min(self.size, _LEAST_PAIRS))
         self.shared = self._sharing()
-        # A separate generator draws the rows of the loss, which are independent of the pairs.
-        self.others = (
-            None
-            if self.shared is not None
-            else RowBatches(mass, batch_size, np.random.default_rng(generator.integers(2**63)))
-        )
+        self.others: RowBatches | None = None
+        if self.shared is None:
+            # A separate generator draws the rows of the loss, which are independent of the pairs.
+            own = np.random.default_rng(generator.integers(2**63))
+            self.others = RowBatches(mass, batch_size, own)
 
     def _sharing(self) -> NDArray[np.float32] | None:
         """Return the weights of rows in the loss, or None if the pairs cannot serve the loss."""
-        if len(self.parts) > 1 or not self._covers(self.parts[0].in_order):
-            return None
         sides = self.parts[0].in_order
+        if len(self.parts) > 1 or sum(map(len, sides)) != self.n_rows:
+            return None
         masses = np.array([self.mass[rows].sum() for rows in sides])
         weight = np.zeros(len(self.mass), dtype=np.float32)
         for rows, share in zip(sides, masses / masses.sum(), strict=True):
             weight[rows] = np.float32(share / self.size)
         return weight
-
-    def _covers(self, sides: tuple[IndexArray, IndexArray]) -> bool:
-        return sum(map(len, sides)) == int((self.mass > 0.0).sum())
 
     def draw(self, n_steps: int) -> list[tuple[IndexArray, IndexArray]]:
         """Draw the rows of an epoch: for every part, two arrays of shape (n_steps, part_size)."""
@@ -161,25 +150,25 @@ class PairBatches:
             for part in self.parts
         ]
 
+    def steps(self, n_steps: int) -> Iterator[list[tuple[IndexArray, IndexArray]]]:
+        """Return the pairs of every step of an epoch, part by part."""
+        drawn = self.draw(n_steps)
+        for step in range(n_steps):
+            yield [(first[step], second[step]) for first, second in drawn]
+
     def epoch(self, n_steps: int) -> Iterator[Batch]:
         """Return the batches of one epoch."""
-        drawn, others = self.draw(n_steps), self._other_rows(n_steps)
-        for step in range(n_steps):
-            yield self._batch([(a[step], b[step]) for a, b in drawn], next(others))
-
-    def _other_rows(self, n_steps: int) -> Iterator[Batch | None]:
-        return repeat(None) if self.others is None else self.others.epoch(n_steps)
-
-    def _batch(self, pairs: list[tuple[IndexArray, IndexArray]], others: Batch | None) -> Batch:
-        rows = np.concatenate([side[k] for k in (0, 1) for side in pairs])
-        n_pairs = len(rows) // 2
-        if others is None:
-            assert self.shared is not None
-            return Batch(rows, self.shared[rows], n_pairs)
-        unseen = np.zeros(len(rows), dtype=np.float32)
-        return Batch(
-            np.concatenate([rows, others.rows]), np.concatenate([unseen, others.weight]), n_pairs
-        )
+        steps = self.steps(n_steps)
+        others = repeat(None) if self.others is None else self.others.epoch(n_steps)
+        for pairs, other in zip(steps, others, strict=False):
+            rows = np.concatenate([side[k] for k in (0, 1) for side in pairs])
+            n_pairs = len(rows) // 2
+            if other is None:
+                assert self.shared is not None
+                yield Batch(rows, self.shared[rows], n_pairs)
+            else:
+                weight = np.concatenate([np.zeros(len(rows), dtype=np.float32), other.weight])
+                yield Batch(np.concatenate([rows, other.rows]), weight, n_pairs)
 
 
 class CoupledBatches(PairBatches):
@@ -194,23 +183,24 @@ class CoupledBatches(PairBatches):
     def __init__(
         self,
         coupling: Coupling,
-        groups: Groups,
-        mass: FloatArray,
+        people: People,
         batch_size: int,
         generator: np.random.Generator,
     ) -> None:
-        self.coupling = _in_order(coupling, groups)
-        weight = None if (mass > 0.0).all() else Weights(len(mass), mass)
-        self._sides = People(groups, weight=weight).rows_with_mass()
-        super().__init__((), mass, batch_size, generator)
+        if len(coupling.parts) == 1:  # the smaller group code comes first
+            first, second = (people.groups.code_of(label) for label in coupling.groups)
+            coupling = coupling if first < second else coupling.inverse
+        self.coupling, self.people = coupling, people
+        super().__init__((), people.mass, batch_size, generator)
         self.part_size = min(self.size, len(coupling))
 
     def _sharing(self) -> NDArray[np.float32] | None:
-        if len(self._sides) > 2 or len(self.coupling.parts) > 1:
+        sides, total = self.people.rows_with_mass(), self.mass.sum()
+        estimated = self.people.groups.memberships is not None
+        if len(sides) > 2 or len(self.coupling.parts) > 1 or estimated:
             return None
         weight = np.zeros(len(self.mass), dtype=np.float32)
-        total = self.mass.sum()
-        for rows, marginal in zip(self._sides, self.coupling.marginals(), strict=True):
+        for rows, marginal in zip(sides, self.coupling.marginals(), strict=True):
             if not (marginal[rows] > 0.0).all():
                 return None
             wanted = self.mass[rows]
@@ -224,12 +214,7 @@ class CoupledBatches(PairBatches):
         return [(self.coupling.source_index[pairs], self.coupling.target_index[pairs])]
 
 
-def _in_order(coupling: Coupling, groups: Groups) -> Coupling:
-    """Return a coupling of two groups with the smaller group code first."""
-    if len(coupling.parts) > 1:
-        return coupling
-    first, second = (groups.code_of(label) for label in coupling.groups)
-    return coupling if first < second else coupling.inverse
+_Awaited = tuple[IndexArray, IndexArray, "Future[IndexArray]"]
 
 
 class MatchedBatches(PairBatches):
@@ -250,18 +235,16 @@ class MatchedBatches(PairBatches):
         super().__init__(parts, mass, batch_size, generator)
         self.matcher, self.points = matcher, points
 
-    def epoch(self, n_steps: int) -> Iterator[Batch]:
-        """Return the batches of one epoch."""
+    def steps(self, n_steps: int) -> Iterator[list[tuple[IndexArray, IndexArray]]]:
+        """Return the matched pairs of every step of an epoch, part by part."""
         waiting: deque[list[_Awaited]] = deque()
-        drawn, others = self.draw(n_steps), self._other_rows(n_steps)
         try:
-            for step in range(n_steps):
-                pairs = [(first[step], second[step]) for first, second in drawn]
+            for pairs in super().steps(n_steps):
                 waiting.append([(a, b, self._submit(a, b)) for a, b in pairs])
                 if len(waiting) > _AHEAD:
-                    yield self._matched(waiting.popleft(), next(others))
+                    yield self._matched(waiting.popleft())
             while waiting:
-                yield self._matched(waiting.popleft(), next(others))
+                yield self._matched(waiting.popleft())
         finally:
             for awaited in waiting:
                 for *_, future in awaited:
@@ -277,7 +260,7 @@ class MatchedBatches(PairBatches):
             future = _other_core().submit(self.matcher.pair, *points)
         return future
 
-    def _matched(self, awaited: "list[_Awaited]", others: Batch | None) -> Batch:
+    def _matched(self, awaited: list[_Awaited]) -> list[tuple[IndexArray, IndexArray]]:
         pairs = []
         for first, second, order in awaited:
             try:
@@ -285,10 +268,7 @@ class MatchedBatches(PairBatches):
             except BrokenExecutor:
                 found = self._submit(first, second).result()
             pairs.append((first, second[found]))
-        return self._batch(pairs, others)
-
-
-_Awaited = tuple[IndexArray, IndexArray, "Future[IndexArray]"]
+        return pairs
 
 
 @cache
@@ -297,40 +277,24 @@ def _other_core() -> ProcessPoolExecutor:
 
     This is a process, because the solver of POT (Python Optimal Transport) blocks all other
     threads. It is separate from joblib's reusable pool, because joblib may be using that pool to
-    run this very training.
+    run this very training. It leaves Ctrl-C, which a terminal sends to all processes, to the
+    process that trains.
     """
     return ProcessPoolExecutor(
         max_workers=1,
         timeout=60,
         env={"OPENBLAS_NUM_THREADS": "1"},
-        initializer=_leave_interrupts_to_others,
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
     )
 
 
-def _leave_interrupts_to_others() -> None:
-    """Ignore Ctrl-C, which a terminal sends to all processes; the training process handles it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-class NetworkStack(nn.Module):
-    """L networks that see the same inputs or different ones.
-
-    ``forward`` maps (n_rows, n_inputs) or (L, n_rows, n_inputs) to logits of shape (L, n_rows).
-    """
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Return the logits of every network."""
-        raise NotImplementedError
-
-    def select(self, index: int) -> "NetworkStack":
-        """Return one of the networks as a stack of its own."""
-        raise NotImplementedError
-
-
-class StackedMLP(NetworkStack):
+class StackedMLP(nn.Module):
     """L multilayer perceptrons with stacked weights, trained by one optimiser.
 
     All networks start from the same weights, so later differences come from the objective.
+    ``forward`` maps (n_rows, n_inputs), or (L, n_rows, n_inputs) if the networks see different
+    inputs, to margins of shape (L, n_rows), or (L, n_rows, n_outputs) with several outputs.
     """
 
     def __init__(
@@ -354,17 +318,12 @@ class StackedMLP(NetworkStack):
                 parameters.append(nn.Parameter(start.repeat(n_networks, *[1] * len(shape))))
 
     @property
-    def n_inputs(self) -> int:
-        """Number of inputs of each network."""
-        return int(self.weights[0].shape[-1])
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs of each network."""
-        return int(self.weights[-1].shape[-2])
+    def sizes(self) -> list[int]:
+        """Number of inputs, widths of the hidden layers, and number of outputs."""
+        return [self.weights[0].shape[-1], *self.hidden_sizes, self.weights[-1].shape[-2]]
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the logits of every network."""
+        """Return the margins of every network."""
         return self.outputs(inputs).squeeze(-1)
 
     def outputs(self, inputs: Tensor) -> Tensor:
@@ -384,17 +343,12 @@ class StackedMLP(NetworkStack):
     def select(self, index: int) -> "StackedMLP":
         """Return a copy of one of the networks as a stack of its own."""
         tensors = {name: t[index : index + 1].clone() for name, t in self.state_dict().items()}
-        return StackedMLP.from_tensors(self.n_inputs, self.hidden_sizes, tensors, self.n_outputs)
+        return StackedMLP.from_tensors(self.sizes, tensors)
 
     @classmethod
-    def from_tensors(
-        cls,
-        n_inputs: int,
-        hidden_sizes: Sequence[int],
-        tensors: Mapping[str, Tensor],
-        n_outputs: int = 1,
-    ) -> "StackedMLP":
+    def from_tensors(cls, sizes: Sequence[int], tensors: Mapping[str, Tensor]) -> "StackedMLP":
         """Return one network with ready weights; raise if their shapes do not fit."""
+        n_inputs, *hidden_sizes, n_outputs = sizes
         # The initial weights are replaced at once, so they are neither drawn nor stored.
         with torch.device("meta"):
             network = cls(1, n_inputs, hidden_sizes, n_outputs=n_outputs)
@@ -409,56 +363,51 @@ def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
     return functional.linear(values, weight, bias)
 
 
-class ModuleStack(NetworkStack):
-    """Copies of a user's own module."""
+class ModuleStack(nn.Module):
+    """Copies of a user's own module, which maps every row to one number or to ``n_outputs``."""
 
-    def __init__(self, modules: Sequence[nn.Module]) -> None:
+    def __init__(self, modules: Sequence[nn.Module], n_outputs: int = 1) -> None:
         super().__init__()
-        self.members = nn.ModuleList(modules)
-
-    @classmethod
-    def copies(cls, module: nn.Module, n_networks: int) -> "ModuleStack":
-        """Return a stack of copies of a module, all with the same weights."""
-        return cls([deepcopy(module) for _ in range(n_networks)])
+        self.members, self.n_outputs = nn.ModuleList(modules), n_outputs
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the logits of every network."""
+        """Return the margins of every network."""
         own = inputs.unbind() if inputs.ndim == 3 else [inputs] * len(self.members)
-        pairs = zip(self.members, own, strict=True)
-        return torch.stack([member(values).reshape(len(values)) for member, values in pairs])
+        found = [member(rows) for member, rows in zip(self.members, own, strict=True)]
+        n_rows = inputs.shape[-2]
+        if found[0].numel() != n_rows * self.n_outputs:
+            raise InputError(
+                f"The network of your own must map a row to {self.n_outputs} numbers, one for "
+                f"every class of several; it maps {n_rows} rows to {tuple(found[0].shape)}.",
+                parameter="estimator",
+            )
+        return torch.stack([own.reshape(n_rows, self.n_outputs) for own in found]).squeeze(-1)
 
     def select(self, index: int) -> "ModuleStack":
         """Return one of the networks as a stack of its own."""
-        return ModuleStack([self.members[index]])
+        return ModuleStack([self.members[index]], self.n_outputs)
 
 
-@dataclass(frozen=True)
-class TorchLoss:
-    """A loss of margins, and the link that turns margins into scores."""
+Stack = StackedMLP | ModuleStack
+Link = Callable[[Tensor], Tensor]
 
-    values: Callable[[Tensor, Tensor], Tensor]
-    link: Callable[[Tensor], Tensor]
+
+def _entropy(margins: Tensor, labels: Tensor) -> Tensor:
+    wanted = labels.long().expand(margins.shape[:2])
+    return functional.cross_entropy(margins.transpose(1, 2), wanted, reduction="none")
 
 
 def _logistic(margins: Tensor, labels: Tensor) -> Tensor:
-    return functional.binary_cross_entropy_with_logits(margins, labels, reduction="none")
+    wanted = labels.expand_as(margins)
+    return functional.binary_cross_entropy_with_logits(margins, wanted, reduction="none")
 
 
-def _squared(margins: Tensor, labels: Tensor) -> Tensor:
-    return (margins - labels) ** 2 / 2.0
-
-
-def _same(margins: Tensor) -> Tensor:
-    return margins
-
-
-TORCH_LOSSES = {
-    "logistic": TorchLoss(_logistic, torch.sigmoid),
-    "squared": TorchLoss(_squared, _same),
+# By the name of a loss: its values for margins of shape (L, n_rows, ...) and labels, and the link.
+TORCH_LOSSES: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Link]] = {
+    "logistic": (_logistic, torch.sigmoid),
+    "squared": (lambda margins, labels: (margins - labels) ** 2 / 2.0, lambda margins: margins),
+    "softmax": (_entropy, partial(torch.softmax, dim=-1)),
 }
-
-
-Link = Callable[[Tensor], Tensor]
 
 
 class Penalty(nn.Module):
@@ -472,7 +421,7 @@ class Penalty(nn.Module):
         self.link = link
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the weighted penalty of the pairs' margins, two tensors of shape (L, n_pairs)."""
+        """Return the weighted penalty of the pairs' margins, two tensors (L, n_pairs, ...)."""
         return self.fairness_weights * self.value(self.link(first), self.link(second))
 
     def value(self, first: Tensor, second: Tensor) -> Tensor:
@@ -482,6 +431,8 @@ class Penalty(nn.Module):
 
 class MatchedGapPenalty(Penalty):
     r"""The mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2)."""
+
+    part_weights: Tensor
 
     def __init__(
         self,
@@ -493,11 +444,9 @@ class MatchedGapPenalty(Penalty):
         weights = fairness_weights.new_ones(1) if part_weights is None else part_weights
         self.register_buffer("part_weights", weights)
 
-    part_weights: Tensor
-
     def value(self, first: Tensor, second: Tensor) -> Tensor:
         """Return the mean gap of the pairs."""
-        sizes: Tensor = MatchedGap.sizes(first - second)
+        sizes: Tensor = MatchedGap.sizes(first - second, vectors=first.ndim == 3)
         return sizes.reshape(len(sizes), len(self.part_weights), -1).mean(dim=2) @ self.part_weights
 
 
@@ -521,7 +470,7 @@ def comparing(
     """
     weights, mass = fairness_weights, people.mass
     if isinstance(formula, MatchedGap):
-        coupled = CoupledBatches(formula.coupling, people.groups, mass, batch_size, generator)
+        coupled = CoupledBatches(formula.coupling, people, batch_size, generator)
         return coupled, MatchedGapPenalty(weights, link=link)
     if isinstance(formula, FreshlyMatchedGap):
         size = formula.matcher.batch_size or batch_size
@@ -536,29 +485,6 @@ def comparing(
     return found
 
 
-# An epoch has at least this many steps. Otherwise, on a table of a few hundred rows, the learning
-# rate would decay before the networks have learned anything.
-MIN_STEPS_PER_EPOCH = 16
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long and how fast to learn."""
-
-    epochs: int
-    steps_per_epoch: int
-    learning_rate: float = 1e-3
-    decay: float = 0.95
-
-    @classmethod
-    def for_table(
-        cls, n_rows: int, batch_size: int, *, epochs: int, learning_rate: float, decay: float
-    ) -> "Schedule":
-        """Return a schedule with one step per ``batch_size`` rows, and at least 16 per epoch."""
-        steps = max(-(-n_rows // batch_size), MIN_STEPS_PER_EPOCH)
-        return cls(epochs, steps, learning_rate, decay)
-
-
 class Objective(nn.Module):
     """The loss and the penalty of L networks on one batch.
 
@@ -568,12 +494,12 @@ class Objective(nn.Module):
 
     def __init__(
         self,
-        network: NetworkStack,
+        network: Stack,
         inputs: FloatArray,
         labels: FloatArray,
         penalty: Penalty | None = None,
         device: str = "cpu",
-        loss: Callable[[Tensor, Tensor], Tensor] = TORCH_LOSSES["logistic"].values,
+        loss: Callable[[Tensor, Tensor], Tensor] = _logistic,
     ) -> None:
         super().__init__()
         self.network, self.penalty, self.loss = network, penalty, loss
@@ -585,51 +511,17 @@ class Objective(nn.Module):
         """Return each network's loss and weighted penalty, of shape (2, L)."""
         rows = torch.from_numpy(batch.rows).to(self.inputs.device)
         weight = torch.from_numpy(batch.weight).to(self.inputs.device)
-        logits = self.network(self.inputs[..., rows, :])
-        loss = self.loss(logits, self.labels[rows].expand_as(logits)) @ weight
+        margins = self.network(self.inputs[..., rows, :])
+        loss = self.loss(margins, self.labels[rows]) @ weight
         if self.penalty is None:
             return torch.stack([loss, torch.zeros_like(loss)])
         n = batch.n_pairs
-        return torch.stack([loss, self.penalty(logits[:, :n], logits[:, n : 2 * n])])
+        return torch.stack([loss, self.penalty(margins[:, :n], margins[:, n : 2 * n])])
 
 
-def train(
-    objective: nn.Module,
-    batches: Batches,
-    schedule: Schedule,
-    *,
-    on_epoch: Callable[[int, FloatArray], None] | None = None,
-    keep_on_interrupt: bool = False,
-) -> int:
-    """Minimise an objective in place with Adam, and return the number of epochs.
-
-    The networks of a stack share no weights. So training on the sum of their objectives trains
-    each of them as if it were alone. ``on_epoch`` gets the number of every epoch and each network's
-    mean terms. With ``keep_on_interrupt`` Ctrl-C ends the training and keeps the networks.
-    """
-    parameters = list(objective.parameters())
-    optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
-    decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=schedule.decay)
-    done = 0
-    try:
-        for epoch in range(schedule.epochs):
-            terms = []
-            for batch in batches.epoch(schedule.steps_per_epoch):
-                term = objective(batch)
-                optimizer.zero_grad()
-                term.sum().backward()
-                optimizer.step()
-                terms.append(term.detach())
-            decay.step()
-            done = epoch + 1
-            if on_epoch is not None:
-                on_epoch(epoch, torch.stack(terms).mean(dim=0).cpu().numpy().astype(np.float64))
-    except KeyboardInterrupt:
-        if not keep_on_interrupt:
-            raise
-    return done
-
-
+# An epoch has at least this many steps. Otherwise, on a table of a few hundred rows, the learning
+# rate would decay before the networks have learned anything.
+MIN_STEPS_PER_EPOCH = 16
 # Hidden layers are as wide as the encoded table, and at least this wide. A network as narrow as a
 # table with a few columns barely leaves its initial weights before the rate has decayed.
 MIN_WIDTH = 32
@@ -639,6 +531,8 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "short": {"epochs": 40, "learning_rate": 0.003, "decay": 0.9},
     "paper": {"epochs": 200, "learning_rate": 0.001, "decay": 0.95},
 }
+# Networks that continue a plain one have the whole schedule in this share of the epochs.
+CONTINUED = 0.25
 
 Widths = Sequence[int] | torch.nn.Module | None
 
@@ -740,13 +634,19 @@ class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
             )
 
     def stack(
-        self, n_networks: int, n_inputs: int, width: int, generator: torch.Generator
-    ) -> NetworkStack:
+        self,
+        n_networks: int,
+        n_inputs: int,
+        width: int,
+        generator: torch.Generator,
+        n_outputs: int = 1,
+    ) -> Stack:
         """Return untrained networks; by default their two hidden layers have this width."""
         if isinstance(self.hidden_sizes, torch.nn.Module):
-            return ModuleStack.copies(self.hidden_sizes, n_networks)
+            members = [deepcopy(self.hidden_sizes) for _ in range(n_networks)]
+            return ModuleStack(members, n_outputs)
         hidden = (max(width, MIN_WIDTH),) * 2 if self.hidden_sizes is None else self.hidden_sizes
-        return StackedMLP(n_networks, n_inputs, hidden, generator)
+        return StackedMLP(n_networks, n_inputs, hidden, generator, n_outputs)
 
     def descend(
         self,
@@ -755,40 +655,60 @@ class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
         n_rows: int,
         weights: FloatArray,
         seed: np.random.SeedSequence,
+        share: float = 1.0,
     ) -> int:
-        """Train all networks of an objective, one per weight; return the number of epochs."""
+        """Train all networks of an objective with Adam, and return the number of epochs.
+
+        There is one network per weight. The networks of a stack share no weights, so training on
+        the sum of their objectives trains each of them as if it were alone. With a smaller
+        ``share`` the schedule runs through in that share of the epochs.
+        """
         named = SCHEDULES[self.schedule]
         given = {name: getattr(self, name) for name in named}
         chosen = named | {name: value for name, value in given.items() if value is not None}
-        schedule = Schedule.for_table(n_rows, self.batch_size, **chosen)
+        n_epochs, rate = ceil(share * chosen["epochs"]), chosen["learning_rate"]
+        n_steps = max(-(-n_rows // self.batch_size), MIN_STEPS_PER_EPOCH)
+        optimizer = torch.optim.Adam(list(objective.parameters()), lr=rate, fused=True)
+        gamma = chosen["decay"] ** (chosen["epochs"] / n_epochs)
+        decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
+        done = 0
         objective.train()
         # A user's own module may draw from torch's global generator, whose state is restored.
         with (
             torch.random.fork_rng(),
             threads(self.n_jobs),
-            TrainingProgress(schedule.epochs, weights, verbose=self.verbose) as progress,
+            TrainingProgress(n_epochs, weights, verbose=self.verbose) as progress,
         ):
             torch.manual_seed(int(seed.generate_state(1)[0]))
-            n_epochs = train(
-                objective,
-                batches,
-                schedule,
-                on_epoch=lambda epoch, values: progress.update(epoch, lambda: values),
-                keep_on_interrupt=self.keep_on_interrupt,
-            )
-        if n_epochs < schedule.epochs:
+            try:
+                for epoch in range(n_epochs):
+                    terms = []
+                    for batch in batches.epoch(n_steps):
+                        term = objective(batch)
+                        optimizer.zero_grad()
+                        term.sum().backward()
+                        optimizer.step()
+                        terms.append(term.detach())
+                    decay.step()
+                    done = epoch + 1
+                    means = torch.stack(terms).mean(dim=0)
+                    progress.update(epoch, means.cpu().double().numpy)
+            except KeyboardInterrupt:
+                if not self.keep_on_interrupt:
+                    raise
+        if done < n_epochs:
             notify(
-                f"Training was interrupted after {n_epochs} of {schedule.epochs} epochs, and the "
+                f"Training was interrupted after {done} of {n_epochs} epochs, and the "
                 "model is kept as it was then. Fit again to train it to the end.",
                 TrainingInterruptedWarning,
             )
         if not all(values.isfinite().all() for values in objective.parameters()):
             raise InputError(
-                f"Training diverged: with learning_rate={schedule.learning_rate:g} the network's "
+                f"Training diverged: with learning_rate={rate:g} the network's "
                 "weights are no longer finite. Choose a smaller learning_rate."
             )
         objective.eval().to("cpu")
-        return n_epochs
+        return done
 
 
 @contextmanager
@@ -826,22 +746,16 @@ def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
     """Return a network with given sizes and weights; raise an error if they do not fit."""
     if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
         raise ModelFileError("The file is damaged: sizes of a network must be whole numbers.")
-    if len(arrays) != 2 * (len(sizes) - 1):
-        raise ModelFileError(
-            f"The file is damaged: {len(sizes) - 1} layers have {2 * (len(sizes) - 1)} arrays of "
-            f"weights, and there are {len(arrays)}."
-        )
+    shapes: dict[str, tuple[int, ...]] = {}
     for index, (width, following) in enumerate(pairwise(sizes)):
-        shapes = {"weights": (1, following, width), "biases": (1, following)}
-        for name, shape in shapes.items():
-            found = arrays.get(f"{name}.{index}")
-            if found is None or found.shape != shape:
-                raise ModelFileError(
-                    f"The file is damaged: {name}.{index} must have the shape {shape}."
-                )
+        shapes |= {f"weights.{index}": (1, following, width), f"biases.{index}": (1, following)}
+    if shapes != {name: values.shape for name, values in arrays.items()} or not shapes:
+        raise ModelFileError(
+            f"The file is damaged: the weights of a network with the sizes {sizes} must have the "
+            f"shapes {shapes}."
+        )
     tensors = {name: torch.from_numpy(values.copy()) for name, values in arrays.items()}
-    n_inputs, *hidden_sizes, n_outputs = sizes
-    network: StackedMLP = StackedMLP.from_tensors(n_inputs, hidden_sizes, tensors, n_outputs).eval()
+    network: StackedMLP = StackedMLP.from_tensors(sizes, tensors).eval()
     return network
 
 
@@ -849,7 +763,7 @@ def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
 class NetworkScorer:
     """A network that scores rows."""
 
-    network: NetworkStack
+    network: Stack
     n_epochs: int
     loss: Loss = LOGISTIC
 
@@ -860,13 +774,13 @@ class NetworkScorer:
         with torch.no_grad(), threads(1):
             margins = self.network(given)[0].to(torch.float64)
         if not margins.isfinite().all():
-            row = int((~margins.isfinite()).nonzero()[0])
+            row = int((~margins.isfinite()).nonzero()[0, 0])
             largest = float(np.abs(inputs[row]).max())
             raise InputError(
                 f"Row {row} of X has a value that is too large to be scored: its encoded size is "
                 f"{largest:g}. Correct the value, or leave the row out."
             )
-        scores: FloatArray = TORCH_LOSSES[self.loss.name].link(margins).numpy()
+        scores: FloatArray = TORCH_LOSSES[self.loss.name][1](margins).numpy()
         return scores
 
     def attributes(self) -> dict[str, Any]:
@@ -881,8 +795,7 @@ class NetworkScorer:
                 "network's state_dict yourself, or use the built-in one."
             )
         arrays: Arrays = {k: v.numpy() for k, v in self.network.state_dict().items()}
-        sizes = [self.network.n_inputs, *self.network.hidden_sizes, self.network.n_outputs]
-        facts = {"network_sizes": sizes, "n_epochs": self.n_epochs}
+        facts = {"network_sizes": self.network.sizes, "n_epochs": self.n_epochs}
         return State(FILE, write_arrays(arrays), facts)
 
 
@@ -895,18 +808,24 @@ def train_networks(
     loss: Loss,
     penalty: Callable[[], Any],
     random_state: Any,
+    start: NetworkScorer | None = None,
 ) -> list[NetworkScorer]:
     """Train a path of networks together, and return one scorer per weight.
 
     All networks start from the same weights and see the same batches. Inputs of shape (L, n_rows,
     n_inputs) differ between the networks. The penalty is asked for only if a weight is positive.
+    A single network may continue a trained one, ``start``, in a share of the epochs.
     """
     factors = np.asarray(weights, dtype=np.float64)
     network_seed, batch_seed, penalty_seed = seed_sequence(random_state).spawn(3)
-    width = encoded(people).points.n_columns
-    stack = network.stack(len(factors), inputs.shape[-1], width, torch_generator(network_seed))
     generator = np.random.default_rng(batch_seed)
-    torch_loss = TORCH_LOSSES[loss.name]
+    values, link = TORCH_LOSSES[loss.name]
+    if start is None:
+        sizes = len(factors), inputs.shape[-1], encoded(people).points.n_columns
+        n_outputs = getattr(loss, "n_classes", 1)
+        stack = network.stack(*sizes, torch_generator(network_seed), n_outputs)
+    else:
+        stack = deepcopy(start.network)
     module: Penalty | None = None
     batches: Batches
     if factors.any():
@@ -915,17 +834,17 @@ def train_networks(
             people,
             torch.as_tensor(factors, dtype=torch.float32),
             batch_size=network.batch_size,
-            link=torch_loss.link,
+            link=link,
             generator=generator,
             seed=penalty_seed,
         )
     else:
         # Nothing is compared, so training is plain and needs no matching.
         batches = RowBatches(people.mass, network.batch_size, generator)
-    labels = labels_of(people).values
-    objective = Objective(stack, inputs, labels, module, network.device, torch_loss.values)
-    n_epochs = network.descend(objective, batches, len(people), factors, network_seed)
-    return [NetworkScorer(stack.select(k), n_epochs, loss) for k in range(len(factors))]
+    objective = Objective(stack, inputs, labels_of(people).values, module, network.device, values)
+    before, share = (0, 1.0) if start is None else (start.n_epochs, CONTINUED)
+    n_epochs = network.descend(objective, batches, len(people), factors, network_seed, share)
+    return [NetworkScorer(stack.select(k), before + n_epochs, loss) for k in range(len(factors))]
 
 
 class NetworkEstimator(FairEstimator):
@@ -936,6 +855,8 @@ class NetworkEstimator(FairEstimator):
     """
 
     _state_file: ClassVar[str] = FILE
+    # Whether the models that ``max_gap`` chooses from continue one plain network.
+    _continues: ClassVar[bool] = False
 
     estimator: NeuralNetwork | None = None
 
@@ -954,18 +875,32 @@ class NetworkEstimator(FairEstimator):
         super()._check(weights, coupling)
         self._network().check()
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[NetworkScorer]:
-        return train_networks(
-            self._network(),
-            people,
-            encoded(people).inputs,
-            weights,
-            loss=self._outcome.loss,
-            penalty=lambda: self._penalty(people, coupling),
-            random_state=self.random_state,
-        )
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
+        """Return a trainer of networks, with a matching that is made once it is needed."""
+        penalty = cache(lambda: self._penalty(people, coupling))
+
+        def train(
+            weights: Sequence[float], start: NetworkScorer | None = None
+        ) -> list[NetworkScorer]:
+            return train_networks(
+                self._network(),
+                people,
+                encoded(people).inputs,
+                weights,
+                loss=self._outcome.loss,
+                penalty=penalty,
+                random_state=self.random_state,
+                start=start,
+            )
+
+        if not (self._choosing and self._continues):
+            return Prepared(train)
+        plain = cache(lambda: train([0.0])[0])
+
+        def follow(weights: Sequence[float]) -> list[NetworkScorer]:
+            return [train([own], plain())[0] if own else plain() for own in weights]
+
+        return Prepared(follow)
 
     def _transport(self) -> Transport:
         return Transport(
@@ -982,24 +917,30 @@ class NetworkEstimator(FairEstimator):
 
     def _unseen_scores(self, people: People) -> FloatArray:
         """Return the score of every row by plain trees that were grown on the other half."""
-        decides, inputs = self._outcome.decides, encoded(people).inputs
+        outcome, inputs, labels = self._outcome, encoded(people).inputs, labels_of(people)
         seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
-        trees: Any = HistGradientBoostingClassifier if decides else HistGradientBoostingRegressor
-        learner = Learner(trees(random_state=seed), self._outcome, np.array([0.0, 1.0]))
+        trees: Any = HistGradientBoostingRegressor
+        if outcome.decides:
+            trees = HistGradientBoostingClassifier
+        classes = np.arange(max(len(outcome.classes), 2), dtype=np.float64)
+        learner = Learner(trees(random_state=seed), outcome, classes)
         halves = StratifiedKFold(2, shuffle=True, random_state=seed)
-        strata = people.groups.n_groups * labels_of(people).positive + people.groups.codes
+        strata = people.groups.n_groups * labels.positive + people.groups.codes
+        if outcome.several:  # every class is in both halves
+            strata = labels.values
         return learner.unseen(inputs, people, list(halves.split(inputs, strata)))
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> NetworkScorer:
         network = network_from(read_arrays(content), facts["network_sizes"])
-        if (network.n_inputs, network.n_outputs) != (reader.n_inputs, 1):
+        ends = [network.sizes[0], network.sizes[-1]]
+        if ends != [reader.n_inputs, len(reader.outcome.classes) or 1]:
             raise ModelFileError(
                 f"The file is damaged: the table has {reader.n_inputs} inputs, and the network "
-                f"maps {network.n_inputs} to {network.n_outputs}."
+                f"maps {ends[0]} to {ends[1]}."
             )
         if type(facts["n_epochs"]) is not int or facts["n_epochs"] < 0:
             raise ModelFileError(f"The file is damaged: n_epochs is {facts['n_epochs']!r}.")
-        return NetworkScorer(network, facts["n_epochs"], self._outcome.loss)
+        return NetworkScorer(network, facts["n_epochs"], reader.outcome.loss)
 
     @classmethod
     def _restored_estimator(cls, parameters: dict[str, Any]) -> NeuralNetwork:
@@ -1014,7 +955,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
-    predict well and to give matched people similar scores.
+    predict well and to give matched people similar scores. There may be more than two classes, and
+    groups may be `fairmatch.group_probabilities`, with ``sensitive_at_prediction=False``.
 
     Parameters
     ----------
@@ -1042,11 +984,11 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         with more than ten different values is cut into five bands. To learn, strata with fewer
         than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
         strata, where nothing is pooled.
-    similarity : None, list of columns, mapping or "relevance", optional
+    similarity : None, list of columns, mapping, "relevance" or array, optional
         What makes two people alike. None counts every column by its range. A list counts only
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
-        ``fit`` takes as ``coupling``.
+        they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
+        texts; a model that is saved does not hold it.
     match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -1054,10 +996,12 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, the share ``validation_size``. Of those that keep the bound and
-        score within one standard error of the best, the one nearest to the plain model is trained
-        on all rows and kept. If none keeps it, the fairest is, with a warning. A model that accepts
-        nearly everybody or nearly nobody is kept only if no other qualifies.
+        that they have not seen, the share ``validation_size``, and searches by bisection. These
+        models continue one plain network, in a quarter of its epochs. Of those that keep the bound
+        and score within one standard error of the best, the one nearest to the plain model is
+        trained on all rows in the same way and kept. If none keeps it, the fairest is, with a
+        warning. A model that accepts nearly everybody or nearly nobody is kept only if no other
+        qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
         "worst_case_odds_gap", the larger one of the two gaps of error rates. By default it is the
@@ -1074,6 +1018,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         (estimator, X, y), whose labels are 0 and 1.
     strict : bool, default=False
         Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
+    calibrate : bool, default=False
+        Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
+        decision changes, so a bound on decisions stays; with a bound on scores it is an error.
+        ``sensitive_at_prediction=False`` has one map for everybody.
     encoder : "table", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
         X as it is, and any transformer of your own will do. Missing values are an error unless the
@@ -1101,12 +1049,13 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
 
     Attributes
     ----------
-    network_ : NetworkStack
-        The trained network.
+    network_ : StackedMLP or ModuleStack
+        The trained network, which maps a row to the log-odds of the positive class, or to one
+        margin for each of several classes.
     n_epochs_ : int
         Number of complete epochs of its training.
-    classes_ : array of shape (2,)
-        The two labels; the second is the positive one.
+    classes_ : array of shape (n_classes,)
+        The labels; of two, the second is the positive one.
     groups_ : tuple
         Labels of the groups.
     n_unknown_ : int
@@ -1114,17 +1063,22 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
+        With ``max_gap`` or ``calibrate``: the candidates of the choice, with the model that is kept
+        in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
-        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
+        With ``max_gap`` or ``calibrate``: the measures of the candidates on rows that they have not
+        seen, their ``score``, and their ``expected_gap``, the trend of the gap along the weights.
+        With ``calibrate`` also the largest ``calibrated_error`` of a group after the calibration.
+    calibration_ : ScoreCalibration or None
+        With ``calibrate``: the maps of the scores.
 
     Notes
     -----
     The network minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section
     4.3 of the paper) for the coupling T. The loss sees everybody, even people whom T leaves
     without a match. With more than two groups, or a criterion that compares people of the same
-    label, T has several parts, and the penalty is their weighted mean.
+    label, T has several parts, and the penalty is their weighted mean. With several classes l is
+    the cross-entropy, and the gap of two people is half the L1 distance of their probabilities.
 
     Examples
     --------
@@ -1138,6 +1092,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     """
 
     _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = True
+    _several: ClassVar[bool] = True
+    _searches: ClassVar[bool] = True
+    _continues: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -1156,6 +1114,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         confidence: float | None = None,
         scoring: Any = "accuracy",
         strict: bool = False,
+        calibrate: bool = False,
         encoder: Any = "table",
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -1177,6 +1136,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         self.confidence = confidence
         self.scoring = scoring
         self.strict = strict
+        self.calibrate = calibrate
         self.encoder = encoder
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
@@ -1189,107 +1149,34 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
-    predict well and to give matched people similar predictions.
+    predict well and to give matched people similar predictions. Parameters are those of
+    `FTMClassifier`, without ``criterion`` and except for the following.
 
     Parameters
     ----------
-    estimator : NeuralNetwork, optional
-        The network and how it is trained: its layers, epochs, learning rate, device. By default
-        ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
-        so on.
     transport : {"predicted", "marginal", "joint"} or a matcher, default="marginal"
-        What people are matched on. "marginal" uses their features. "predicted" adds a prediction
-        for every row, by plain trees that were grown on other rows, and "joint" adds the target; a
-        difference by one standard deviation costs 25. A matcher is any object with a ``match``
-        method like that of `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a
-        ``batch_size`` matches people anew in every step. Otherwise people are matched once, before
-        training.
+        As in `FTMClassifier`, with a prediction for every row and the target instead of scores and
+        labels; a difference by one standard deviation costs 25.
     fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda. The network learns the target in standard
         deviations, so a weight means the same in every unit. With ``max_gap``, a list of weights to
         choose from; a single number then leaves the weights to the method.
-    reference : a group label, optional
-        The group that every other group is compared with; by default the largest.
-    given : str or list of str, optional
-        Columns of X within whose levels people are compared, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled.
-    similarity : None, list of columns, mapping or "relevance", optional
-        What makes two people alike. None counts every column by its range. A list counts only
-        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
-        ``fit`` takes as ``coupling``.
-    match_rows : int, "auto" or None, default="auto"
-        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
-        drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
-        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, the share ``validation_size``. Of those that keep the bound and
-        score within one standard error of the best, the one nearest to the plain model is trained
-        on all rows and kept. If none keeps it, the fairest is, with a warning. The gap is in units
-        of the target, or in standard deviations if the measure is relative.
+        As in `FTMClassifier`. The gap is in units of the target, or in standard deviations if the
+        measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
-    validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
-        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
-        with a warning.
     scoring : str or callable, default="neg_root_mean_squared_error"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
         (estimator, X, y), whose labels are the targets.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
-    encoder : "table", None or a transformer, default="table"
-        What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
-        X as it is, and any transformer of your own will do. Missing values are an error unless the
-        encoder takes them, as ``TableEncoder(missing="encode")`` does.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed. The same seed gives the same bits on the same machine, versions and number of
-        threads.
 
     Attributes
     ----------
-    network_ : NetworkStack
+    network_ : StackedMLP or ModuleStack
         The trained network; it predicts in standard deviations from the mean.
-    n_epochs_ : int
-        Number of complete epochs of its training.
-    groups_ : tuple
-        Labels of the groups.
-    n_unknown_ : int
-        Number of training rows without a group.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
-    fairness_weight_ : float
-        The fairness weight that the model was trained with.
-    path_ : FairnessPath
-        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
-    validation_curve_ : DataFrame
-        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
-        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -1310,6 +1197,9 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     """
 
     _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = True
+    _searches: ClassVar[bool] = True
+    _continues: ClassVar[bool] = True
 
     def __init__(
         self,

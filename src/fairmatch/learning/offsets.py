@@ -35,35 +35,31 @@ _ROUNDING = 1e-9
 _FEW_TIED = 0.02
 
 
+def _weights(chances: FloatArray, members: FloatArray, conditions: Sequence[int]) -> FloatArray:
+    """Return how much each group, and each true class of it, weighs in a person's decision.
+
+    Members are P(group) of shape (n_rows, n_groups), or P(group, class) with one axis more. Without
+    the latter, group and class count as independent given the person.
+    """
+    if not conditions:
+        return members
+    joint = members if members.ndim == 3 else members[:, :, None] * chances[:, None]
+    return np.asarray(joint[:, :, list(conditions)].reshape(len(chances), -1))
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """People, what a decision contributes to every rate, and which rates must be alike.
+    """People, what a decision contributes to every rate, and which rates must be alike."""
 
-    Attributes
-    ----------
-    chances : array of shape (n_rows, n_classes)
-        The probabilities.
-    mass : array of shape (n_rows,)
-        Weights that sum to 1.
-    reach : array of shape (n_rows, n_groups * n_labels)
-        How much a person's decision moves the rates of each group and label, per mass.
-    cells : tuple
-        For each label, the decided classes whose rates are compared.
-    n_groups : int
-        Number of groups.
-    averaged : bool
-        Whether the gaps of the labels are averaged, or the largest counts.
-    ties : float
-        How much the squared probability counts beside the probability.
-    """
-
-    chances: FloatArray
-    mass: FloatArray
-    reach: FloatArray
-    cells: tuple[tuple[int, ...], ...]
+    chances: FloatArray  # of shape (n_rows, n_classes)
+    mass: FloatArray  # weights that sum to 1
+    reach: FloatArray  # how much a decision moves the rates of each group and label, per mass
+    totals: FloatArray  # the mass behind each of these rates
+    cells: tuple[tuple[int, ...], ...]  # for each label, the decided classes that are compared
+    conditions: tuple[int, ...]  # the labels; none if everybody is compared
     n_groups: int
-    averaged: bool
-    ties: float = 0.0
+    averaged: bool  # whether the gaps of the labels are averaged, or the largest counts
+    ties: float = 0.0  # how much the squared probability counts beside the probability
 
     @classmethod
     def of(
@@ -74,24 +70,21 @@ class _Problem:
         criterion: Criterion,
         favourable: Sequence[int] = (),
     ) -> Self:
-        """Return the problem of a criterion, for memberships of shape (n_rows, n_groups)."""
-        n_classes = chances.shape[1]
-        mass = mass / mass.sum()
-        every = tuple(range(n_classes))
+        """Return the problem of a criterion."""
+        every = tuple(range(chances.shape[1]))
         cells: tuple[tuple[int, ...], ...] = (every,)
-        weights = members
-        if criterion.needs_labels:
-            if len(criterion.labels) > 1:
-                labels, cells = every, (every,) * n_classes
-            else:
-                labels = tuple(favourable) or every
-                cells = tuple((label,) for label in labels)
-            weights = (members[:, :, None] * chances[:, None, list(labels)]).reshape(len(mass), -1)
-        totals = mass @ weights
-        reach = weights / np.where(totals > 0.0, totals, 1.0)
-        ties = _TIES if criterion.needs_labels else 0.0
+        conditions: tuple[int, ...] = ()
         several = len(criterion.labels) > 1
-        return cls(chances, mass, reach, cells, members.shape[1], several, ties)
+        if criterion.needs_labels:
+            conditions = every if several else tuple(favourable) or every
+            cells = tuple(every if several else (label,) for label in conditions)
+        mass = mass / mass.sum()
+        weights = _weights(chances, members, conditions)
+        totals = mass @ weights
+        totals = np.where(totals > 0.0, totals, 1.0)
+        ties = _TIES if conditions else 0.0
+        known = members.shape[1]
+        return cls(chances, mass, weights / totals, totals, cells, conditions, known, several, ties)
 
     def take(self, rows: IndexArray) -> _Problem:
         """Return the problem of some people, whose rates are parts of all rates."""
@@ -371,18 +364,14 @@ class ClassOffsets:
         return self.move_members(scores, members)
 
     def move_members(self, scores: FloatArray, members: FloatArray) -> FloatArray:
-        """Return adjusted vectors for memberships of shape (n_rows, n_groups)."""
+        """Return adjusted vectors for memberships, with P(group) or P(group, class) of each row."""
+        weights = _weights(scores, members, self.conditions)
         values = scores + self.ties * scores**2
-        for group, own in enumerate(self.offsets):
-            if self.conditions:
-                added = scores[:, list(self.conditions)] @ own
-            else:
-                added = np.broadcast_to(own[0], scores.shape)
-            values += members[:, group, None] * added
+        values += weights @ self.offsets.reshape(-1, scores.shape[1])
         # The order of the classes stays, and people without offsets keep their probabilities.
         values -= np.minimum(values.min(axis=1, keepdims=True), 0.0)
         values /= values.sum(axis=1, keepdims=True)
-        moves = (members.sum(axis=1) > 0.0) & bool(self.offsets.any())
+        moves = (members.reshape(len(scores), -1).sum(axis=1) > 0.0) & bool(self.offsets.any())
         return np.asarray(np.where(moves[:, None], values, scores))
 
     @classmethod
@@ -417,23 +406,15 @@ def fit_offsets(
     """Return offsets within a bound, or one per strength: the share of the gap taken away.
 
     ``members`` has one column per group: 0 and 1 where groups are known, and probabilities of
-    groups where they are not.
+    groups where they are not; with one axis more, those of groups and classes.
     """
     # The order of rows must not choose among tied optima.
-    order = np.lexsort([*chances.T[::-1], *members.T[::-1], mass])
+    keys = members.reshape(len(members), -1)
+    order = np.lexsort([*chances.T[::-1], *keys.T[::-1], mass])
     problem = _Problem.of(chances[order], members[order], mass[order], criterion, favourable)
-    conditions: tuple[int, ...] = ()
-    if criterion.needs_labels:
-        every = tuple(range(chances.shape[1]))
-        conditions = every if len(criterion.labels) > 1 else (tuple(favourable) or every)
-    known = members[order].argmax(axis=1)
-    hard = bool(np.isin(members, (0.0, 1.0)).all()) and not conditions
+    hard = bool(np.isin(members, (0.0, 1.0)).all()) and not problem.conditions
     plain = largest_class(problem.chances)
     before = problem.gap(problem.rates(plain))
-    weights = members[order]
-    if conditions:
-        weights = weights[:, :, None] * problem.chances[:, None, list(conditions)]
-    totals = problem.mass @ weights.reshape(len(order), -1)
     bounds = [max_gap] if max_gap is not None else [(1.0 - own) * before for own in strengths]
     found, start = [], None
     for bound in bounds:
@@ -443,16 +424,18 @@ def fit_offsets(
         else:
             solved = _solve(problem, bound, start)
             start = solved.offsets
-            offsets = _centred(problem, solved, known) if hard else solved.offsets
+            offsets = (
+                _centred(problem, solved, members[order].argmax(axis=1)) if hard else solved.offsets
+            )
             promised = solved.accuracy, bound
         decided = largest_class(problem.values(offsets))
-        scaled = offsets / np.where(totals > 0.0, totals, 1.0)[:, None]
+        scaled = offsets / problem.totals[:, None]
         found.append(
             ClassOffsets(
                 labels,
                 scaled.reshape(members.shape[1], -1, chances.shape[1]),
                 criterion.name,
-                conditions,
+                problem.conditions,
                 problem.accuracy(decided),
                 problem.gap(problem.rates(decided)),
                 promised,

@@ -82,6 +82,12 @@ def fairness_path(
         )
     if fairness_weights is None:
         fairness_weights = estimator.default_weights
+    if estimator.calibrate:
+        raise InputError(
+            "calibrate=True holds rows out, and a path trains on all of them. Fit the model you "
+            "choose with calibrate=True.",
+            parameter="calibrate",
+        )
     estimator._check(fairness_weights, coupling)
     reader = estimator._reader()
     people = reader.read(X, y, sensitive_features, sample_weight)
@@ -94,19 +100,12 @@ BASELINE = "plain trees"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that the search tries.
+    """A model that the search tries."""
 
-    Attributes
-    ----------
-    method, setting : str
-        The method that trained it, and its weight in words; empty for the baseline.
-    model : estimator
-        The fitted model.
-    """
-
+    #: The method that trained it, and its weight in words; empty for the baseline.
     method: str
     setting: str
-    model: Any
+    model: Any  #: The fitted model.
 
     @property
     def name(self) -> str:
@@ -116,24 +115,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class SearchMethod:
-    """A way to train models along a curve.
+    """A way to train models along a curve."""
 
-    Attributes
-    ----------
-    make : callable
-        Returns an estimator for a number of trees and further parameters.
-    word : str
-        Name of the weight, for the models' names.
-    weights : tuple of float
-        The weights to try.
-    needs_group : bool
-        Whether the models need the group to predict.
-    """
-
-    make: Callable[..., Any]
-    word: str
-    weights: tuple[float, ...]
-    needs_group: bool = False
+    make: Callable[..., Any]  #: Returns an estimator for a number of trees and further parameters.
+    word: str  #: Name of the weight, for the models' names.
+    weights: tuple[float, ...]  #: The weights to try.
+    needs_group: bool = False  #: Whether the models need the group to predict.
 
 
 def _ftm(transport: str, warmup: float) -> Callable[..., Any]:

@@ -66,16 +66,21 @@ class MatchedGap:
         self.coupling, self.smoothing = coupling, smoothing
 
     @staticmethod
-    def sizes(differences: Any, smoothing: float = 0.0) -> Any:
-        """Return the size of every difference; a positive smoothing makes it smooth at zero."""
-        if smoothing == 0.0:
-            return abs(differences)
-        return (differences**2 + smoothing**2) ** 0.5 - smoothing
+    def sizes(differences: Any, smoothing: float = 0.0, *, vectors: bool = False) -> Any:
+        """Return the size of every difference: of vectors, half the sum over the last axis.
+
+        A positive smoothing makes it smooth at zero.
+        """
+        found = abs(differences)
+        if smoothing > 0.0:
+            found = (differences**2 + smoothing**2) ** 0.5 - smoothing
+        return found.sum(-1) / 2.0 if vectors else found
 
     def value(self, scores: FloatArray) -> float:
         """Return the smoothed matched gap."""
-        sizes = self.sizes(self._differences(scores), self.smoothing)
-        return float(self.coupling.mass @ (sizes if sizes.ndim == 1 else sizes.sum(axis=1) / 2.0))
+        differences = self._differences(scores)
+        sizes = self.sizes(differences, self.smoothing, vectors=scores.ndim == 2)
+        return float(self.coupling.mass @ sizes)
 
     def derivatives(self, scores: FloatArray) -> Derivatives:
         """Return the gradient and the curvature, summed over the partners of every row."""
@@ -123,40 +128,21 @@ def with_scores(points: Points, weight: float, scores: FloatArray) -> Points:
 
 @dataclass(frozen=True)
 class Transport:
-    """Who is matched with whom, and on what.
+    """Who is matched with whom, and on what."""
 
-    Parameters
-    ----------
-    transport : str or a matcher
-        The name of a map, or an object with a ``match`` method.
-    outcome : Outcome
-        What is predicted. Numbers are labels in standard deviations.
-    criterion : str
-        Which classes are compared.
-    reference : a group label, optional
-        The group that every other group is matched with; by default the largest.
-    names : tuple of str
-        The names of maps that the estimator accepts.
-    unseen : callable, optional
-        Returns a score of every row by a model that was not trained on the row. The map
-        "predicted" needs it.
-    fresh : bool, default=False
-        Whether a matcher with a ``batch_size`` matches anew in every step.
-    match_rows : int, optional
-        Greatest number of rows of a group that are matched; by default all are.
-    random_state : int, optional
-        Seed of the sample, 0 if there is none.
-    """
-
-    transport: Any
-    outcome: Outcome
-    criterion: str = "demographic_parity"
+    transport: Any  #: The name of a map, or an object with a ``match`` method.
+    outcome: Outcome  #: What is predicted. Numbers are labels in standard deviations.
+    criterion: str = "demographic_parity"  #: Which classes are compared.
+    #: The group that every other group is matched with; by default the largest.
     reference: Any = None
-    names: tuple[str, ...] = ("marginal", "joint")
+    names: tuple[str, ...] = ("marginal", "joint")  #: The names of maps that the estimator accepts.
+    #: Returns a score of every row by a model that was not trained on the row. The map "predicted"
+    #: needs it.
     unseen: Callable[[People], FloatArray] | None = None
-    fresh: bool = False
+    fresh: bool = False  #: Whether a matcher with a ``batch_size`` matches anew in every step.
+    #: Greatest number of rows of a group that are matched; by default all are.
     match_rows: int | str | None = None
-    random_state: Any = None
+    random_state: Any = None  #: Seed of the sample, 0 if there is none.
 
     def check(self, coupling: Any) -> None:
         """Raise unless the settings are usable, and the coupling is a Coupling or None."""
@@ -180,6 +166,12 @@ class Transport:
         matcher = self.matcher()
         if self.fresh and getattr(matcher, "batch_size", None) is not None:
             assert isinstance(matcher, OptimalTransportMatcher)
+            if people.groups.memberships is not None:
+                raise InputError(
+                    f"A matcher with batch_size={matcher.batch_size} and group_probabilities do "
+                    "not combine. Match people once, with batch_size=None.",
+                    parameter="transport",
+                )
             points = matcher.points(self._points(people), labels_of(people).positive)
             return FreshlyMatchedGap(matcher, points, self.parts(people))
         return MatchedGap(self.match(people))

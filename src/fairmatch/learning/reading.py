@@ -3,7 +3,7 @@
 A fitted estimator keeps its `Reader`, so that `predict` reads new rows as `fit` did.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -20,6 +20,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from fairmatch.exceptions import (
     ColumnError,
+    FairmatchWarning,
     GroupError,
     InputError,
     LabelError,
@@ -30,6 +31,7 @@ from fairmatch.exceptions import (
     notify,
 )
 from fairmatch.learning.saving import number_from, plain_label
+from fairmatch.people.bands import Bands, bands
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
@@ -42,7 +44,7 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.columns import split_column
-from fairmatch.people.encoding import Points, Table, TableEncoder, read_points
+from fairmatch.people.encoding import Points, Table, TableEncoder, code_notes, read_points
 from fairmatch.people.groups import (
     OTHER,
     SMALL,
@@ -58,11 +60,17 @@ from fairmatch.people.leaks import find_leaks
 from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import PROBABILITY, Outcome, class_codes, class_outcome
 from fairmatch.people.people import IndexArray, Labels, People
-from fairmatch.people.similarity import Similarity, read_similarity
+from fairmatch.people.similarity import (
+    Similarity,
+    embedded,
+    is_embedding,
+    read_embedding,
+    read_similarity,
+)
 from fairmatch.people.strata import POOLED, Codes, Given, given_columns, pool_strata
 from fairmatch.people.weights import Weights
 
-Columns = str | int | Sequence[str | int] | None
+Columns = str | int | Sequence[str | int] | Mapping[str | int, Sequence[float] | None] | None
 SmallGroups = str | tuple[str, int]
 
 _WAYS = ("warn", "error", "pool", "ignore")
@@ -77,7 +85,19 @@ _MOST_COLUMNS = 10_000_000
 
 
 def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
-    """Split a table into the columns that hold the groups and the rest."""
+    """Split a table into the columns that hold the groups and the rest.
+
+    A mapping says where a column of numbers is cut into bands; None leaves a column as it is.
+    """
+    if isinstance(columns, Mapping):
+        X, taken = split_columns(X, list(columns))
+        if len(columns) == 1:
+            (edges,) = columns.values()
+            return X, taken if edges is None else bands(taken, edges)
+        for column, edges in columns.items():
+            if edges is not None:  # several attributes are crossed, and have no order
+                taken[str(column)] = np.asarray(bands(taken[str(column)], edges))
+        return X, taken
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
         return split_column(X, columns)  # type: ignore[arg-type]
     wanted = as_list(columns)
@@ -112,7 +132,7 @@ def as_list(columns: Columns) -> list[Any]:
     """Return one column, or several, as a list."""
     if columns is None:
         return []
-    several = isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str)
+    several = isinstance(columns, Sequence | Mapping | np.ndarray) and not isinstance(columns, str)
     return list(columns) if several else [columns]  # type: ignore[arg-type]
 
 
@@ -182,15 +202,6 @@ def table_width(X: Any) -> int:
 
 def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool = True) -> Groups:
     """Return the groups to learn with: small ones are pooled, kept apart, or refused.
-
-    Parameters
-    ----------
-    groups : Groups
-        The groups as they were given.
-    small_groups : {"warn", "error", "pool", "ignore"}, or such a word with a number of rows
-        What happens to groups with fewer than 30 rows, or fewer than the number.
-    warn : bool, default=True
-        Whether a warning names groups that are compared though they are tiny.
 
     Examples
     --------
@@ -430,59 +441,32 @@ class Reader:
     `read` parses the arguments of `fit` into People. `fit` learns the encoding of some of these
     people and returns them as the learner sees them; `encode` does the same for people who were
     held out. `read_new` and `inputs` read new rows as in training.
-
-    Parameters
-    ----------
-    who : str
-        Name of the model's class, for errors.
-    outcome : Outcome
-        What is predicted: a probability, or a number, which is learned in standard deviations.
-    columns : str, int, list or None
-        Columns of X that hold the groups.
-    at_prediction : bool
-        Whether new rows need their group.
-    encoder : "table", None or a transformer
-        What turns X into numbers.
-    sees : {"numbers", "codes", "frame"}
-        What the learner sees. With "numbers" it is the encoded features and a column of 0 and 1
-        for every group but the first. With "codes" it is one column per column of the table and
-        one for the group, for trees. With "frame" it is the same as a pandas frame, in which
-        categorical columns are marked.
-    small_groups : str, a word with a number, or None
-        What happens to groups with few rows; None compares groups of any size.
-    optional : bool
-        Whether the method can be fitted without the need for groups in new rows.
-    words : tuple of str
-        The words that the model takes as its ``encoder``, for errors.
-    needs_labels : bool
-        Whether the model learns from labels.
-    unknown : {"ignore", "error", "group"}
-        What happens to rows without a group.
-    several : bool
-        Whether there may be more than two classes.
-    estimated : bool
-        Whether groups may be probabilities.
-    given : str, list of str or None
-        Columns of X within whose levels people are compared.
-    similarity : None, list of columns, mapping or "relevance"
-        What makes two people alike.
     """
 
-    who: str
+    who: str  #: Name of the model's class, for errors.
+    #: What is predicted: a probability, or a number, which is learned in standard deviations.
     outcome: Outcome = PROBABILITY
-    columns: Columns = None
-    at_prediction: bool = True
-    encoder: Any = "table"
+    columns: Columns = None  #: Columns of X that hold the groups.
+    at_prediction: bool = True  #: Whether new rows need their group.
+    encoder: Any = "table"  #: What turns X into numbers.
+    #: One of "numbers", "codes", "frame". What the learner sees. With "numbers" it is the encoded
+    #: features and a column of 0 and 1 for every group but the first. With "codes" it is one column
+    #: per column of the table and one for the group, for trees. With "frame" it is the same as a
+    #: pandas frame, in which categorical columns are marked.
     sees: str = "numbers"
+    #: What happens to groups with few rows; None compares groups of any size.
     small_groups: SmallGroups | None = "warn"
+    #: Whether the method can be fitted without the need for groups in new rows.
     optional: bool = True
+    #: The words that the model takes as its ``encoder``, for errors.
     words: tuple[str, ...] = ("table",)
-    needs_labels: bool = True
+    needs_labels: bool = True  #: Whether the model learns from labels.
+    #: One of "ignore", "error", "group". What happens to rows without a group.
     unknown: str = "ignore"
-    several: bool = False
-    estimated: bool = False
-    given: Any = None
-    similarity: Any = None
+    several: bool = False  #: Whether there may be more than two classes.
+    estimated: bool = False  #: Whether groups may be probabilities.
+    given: Any = None  #: Columns of X within whose levels people are compared.
+    similarity: Any = None  #: What makes two people alike.
     encoder_: Any = None
     groups_: tuple[Any, ...] = ()
     attributes_: tuple[str, ...] = ()
@@ -517,6 +501,10 @@ class Reader:
             shown["similarity_"] = self.alike_.weights
         return shown
 
+    def as_table(self, features: Any) -> Table:
+        """Return features as a table whose columns are read once."""
+        return Table(features if hasattr(features, "shape") else np.asarray(features))
+
     # Training
 
     def read(
@@ -531,6 +519,14 @@ class Reader:
         text = names is not None and all(isinstance(name, str) for name in names)
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
+        if isinstance(sensitive, GroupProbabilities) and not (
+            self.estimated or sensitive.is_certain
+        ):
+            raise InputError(
+                f"{self.who} and group_probabilities do not combine, because it needs the group "
+                "itself. Use a method that matches people, or GroupBlindClassifier.",
+                parameter="sensitive_features",
+            )
         given = read_known(sensitive, self.unknown, estimated=self.estimated)
         self.unknown_ = tuple(given.labels[code] for code in given.apart)
         self.n_unknown_ = given.n_unknown
@@ -551,19 +547,21 @@ class Reader:
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
-        if groups.memberships is not None and self.at_prediction:
-            raise InputError(
-                "sensitive_features holds probabilities of groups, and a model that sees the group "
-                "needs the group itself. Fit with sensitive_at_prediction=False.",
-                parameter="sensitive_at_prediction",
-            )
+        if groups.memberships is not None:  # nobody knows the group of a new row
+            self.at_prediction = False
         People(groups, weight=weight).rows_with_mass()
-        table = _as_table(features)
+        table = self.as_table(features)
+        if isinstance(self.encoder, str | TableEncoder):
+            for note in code_notes(self.described(table), "pass X.astype({{{!r}: 'category'}})"):
+                notify(note, FairmatchWarning)
         if not (self.at_prediction or self._has_own_encoder) and given.memberships is None:
             refuse_leaks(table, given)
         if self.given is not None:
             self.given_ = Given.fit(given_columns(self.given, table, n_rows))
-        return People(groups, table, labels, weight, self.strata(table))
+        alike = None
+        if is_embedding(self.similarity):
+            alike = read_embedding(self.similarity, n_rows)
+        return People(groups, table, labels, weight, self.strata(table), embedding=alike)
 
     def strata(self, table: Table) -> Codes | None:
         """Return the strata of rows; None if people are compared whatever their factors are."""
@@ -616,7 +614,7 @@ class Reader:
 
     def _read_similarity(self, people: People) -> Similarity:
         """Return what makes people alike. Relevance is measured on these people."""
-        if self.similarity is None:
+        if self.similarity is None or people.embedding is not None:
             return Similarity()
         assert people.table is not None
         if not isinstance(self.encoder_, TableEncoder):
@@ -626,15 +624,7 @@ class Reader:
                 parameter="similarity",
             )
         table = self.described(people.table)
-        found = read_similarity(self.similarity, table, people.labels, people.weights)
-        if found.embedding is not None:
-            raise InputError(
-                "similarity is an array, and rows of an estimator may be held out. Match the rows "
-                "with OptimalTransportMatcher().match(…, similarity=array), and pass the result to "
-                "fit as coupling.",
-                parameter="similarity",
-            )
-        return found
+        return read_similarity(self.similarity, table, people.labels, people.weights)
 
     def described(self, table: Table) -> Table:
         """Return the columns that describe people, without those of their groups."""
@@ -684,6 +674,8 @@ class Reader:
         inputs = self.inputs(people.table, codes, ready)
 
         def alike() -> Points:
+            if people.embedding is not None:
+                return embedded(people.embedding)
             return self.matched_on(points() if callable(points) else points)
 
         return replace(people, table=EncodedTable(inputs, alike, len(people)))
@@ -786,16 +778,18 @@ class Reader:
     ) -> tuple[Table, NDArray[np.intp] | None]:
         """Return the table of new rows, and the codes of their groups if the model uses them."""
         if not self.at_prediction:
-            return _as_table(self._without_groups(X)), None
+            return self.as_table(self._without_groups(X)), None
         features, sensitive = self.split(X, sensitive_features, where)
-        return _as_table(features), self.codes(self.labels(sensitive))
+        return self.as_table(features), self.codes(self.labels(sensitive))
 
     def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Return the groups, labels and weights of new rows whose scores are to be measured."""
-        sensitive = self.split(X, sensitive_features, "curve")[1]
+        given = sensitive = self.split(X, sensitive_features, "curve")[1]
         if not (self.estimated and isinstance(sensitive, GroupProbabilities)):
             sensitive = self.labels(sensitive)
         groups = read_groups(sensitive, estimated=self.estimated)
+        if isinstance(given, Bands):
+            groups = replace(groups, numbers=given.values)
         unknown = (code for code, label in enumerate(groups.labels) if label in self.unknown_)
         groups = replace(groups, apart=tuple(unknown))
         if self.outcome.several:
@@ -820,7 +814,7 @@ class Reader:
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
         features = self.split(X, sensitive_features, "curve")[0]
-        strata = None if self.given_ is None else self.strata(_as_table(features))
+        strata = None if self.given_ is None else self.strata(self.as_table(features))
         return People(groups, None, labels, weight, strata)
 
     def labels(self, sensitive: Any) -> NDArray[Any]:
@@ -909,6 +903,7 @@ class Reader:
             "pooled": [plain_label(label) for label in self.pooled_],
             "unknown": list(self.unknown_),
             "n_unknown": self.n_unknown_,
+            "at_prediction": self.at_prediction,
             "n_features_in": self.n_features_in_,
             "feature_names_in": self.feature_names_in_,
             "encoder": None if self.encoder_ is None else self.encoder_.to_dict(),
@@ -935,6 +930,8 @@ class Reader:
         self.pooled_ = tuple(map(plain_label, facts["pooled"]))
         self.unknown_ = tuple(map(plain_label, facts["unknown"]))
         self.n_unknown_ = int(number_from(facts["n_unknown"], "n_unknown", least=0.0))
+        # False where the groups were probabilities. Files of earlier versions lack it.
+        self.at_prediction = bool(facts.get("at_prediction", True)) and self.at_prediction
         self.n_features_in_ = facts["n_features_in"]
         if type(self.n_features_in_) is not int or not 1 <= self.n_features_in_ <= _MOST_COLUMNS:
             raise ModelFileError(
@@ -951,7 +948,7 @@ class Reader:
                 )
         self.feature_names_in_ = names
         encoder = facts["encoder"]
-        self.encoder_ = None if encoder is None else _encoder_from(encoder)
+        self.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
 
 
 def refuse_other_order(X: Any, **columns: Any) -> None:
@@ -996,11 +993,6 @@ def refuse_leaks(table: Table, groups: Groups) -> None:
         )
 
 
-def _as_table(features: Any) -> Table:
-    """Return features as a table whose columns are read once."""
-    return Table(features if hasattr(features, "shape") else np.asarray(features))
-
-
 def check_lengths(inputs: Any, codes: NDArray[Any] | None) -> None:
     """Raise unless there is one group for every row; None means that no groups are used."""
     if codes is not None and len(codes) != len(inputs):
@@ -1023,17 +1015,3 @@ def _labels_from(values: Any, what: str) -> tuple[Any, ...]:
     if len(set(found)) < len(found) or any(value is None for value in found):
         raise ModelFileError(f"The file is damaged: {what} must be labels that all differ.")
     return found
-
-
-def _encoder_from(content: Any) -> TableEncoder:
-    """Return the encoder of a file; raise if a part of its description is damaged."""
-    columns = content.get("columns") if isinstance(content, dict) else None
-    if not isinstance(columns, list):
-        raise ModelFileError("This does not describe a TableEncoder: it has no columns.")
-    for column in columns:
-        if not isinstance(column, dict) or not isinstance(column.get("had_missing"), bool):
-            raise ModelFileError("This does not describe a TableEncoder: a column is damaged.")
-        for name in ("minimum", "maximum", "mean"):
-            if name in column and not np.isfinite(float(column[name])):
-                raise ModelFileError(f"This does not describe a TableEncoder: {name} is infinite.")
-    return TableEncoder.from_dict(content)

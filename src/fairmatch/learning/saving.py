@@ -4,9 +4,9 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import PARTIAL, partials, whole_folder
+from fairmatch.people.similarity import is_embedding
 
 _KIND, _VERSION = "fairmatch.model", 3
 _DESCRIPTION = "model.json"
@@ -35,6 +36,8 @@ _RUNTIME = {
 }
 _AGAIN = "Copy both files of the model again, or save the model once more."
 _TRIES, _PAUSE = 40, 0.025
+# A list of columns, which scikit-learn 1.6 keeps and skops does not know.
+_HARMLESS = ("sklearn.compose._column_transformer._RemainderColsList",)
 
 
 @dataclass(frozen=True)
@@ -104,16 +107,12 @@ def save_model(
             "Save a model of one of fairmatch's own classes."
         )
     check_folder(path)
-    wraps = model._save_instead is not None
-    state: State = _wrapped(model) if wraps else model._get_state()
-    given = {} if wraps else model.get_params(deep=False)
+    state: State = model._get_state() if model._save_instead is None else _wrapped(model)
     description = {
         "kind": _KIND,
         "version": _VERSION,
         "fairmatch": fairmatch.__version__,
-        "class": name,
-        "parameters": {k: _to_json(k, v) for k, v in given.items()},
-        **state.facts,
+        **_described(model, state),
         "weights_sha256": hashlib.sha256(state.content).hexdigest(),
     }
     description["sha256"] = _digest(description)
@@ -124,6 +123,48 @@ def save_model(
         if beside is not None:
             beside(partial)
     return Path(path)
+
+
+def _described(model: Any, state: State) -> dict[str, Any]:
+    given = model.get_params(deep=False) if model._save_instead is None else {}
+    parameters = {k: _to_json(k, v) for k, v in given.items()}
+    return {"class": type(model).__name__, "parameters": parameters, **state.facts}
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """One of fairmatch's own models inside a wrapper: its description as JSON, and its weights."""
+
+    text: str
+    content: bytes
+
+    @classmethod
+    def of(cls, model: Any) -> "Enclosed":
+        """Enclose a model, fitted or not."""
+        state = model._get_state() if hasattr(model, "scorer_") else State("", b"", {})
+        return cls(json.dumps(_described(model, state)), state.content)
+
+    def model(self) -> Any:
+        """Return the model again."""
+        description = json.loads(self.text)
+        kind = _class(Path(_WRAPPED), description.get("class"))
+        return _build(description, kind, self.content)
+
+
+def _exchange(wrapper: Any, known: type, exchange: Callable[[Any], Any]) -> None:
+    """Exchange values of a type in a wrapper, in its scorer and in the scorer's learner."""
+    done: dict[int, Any] = {}  # the same value stays the same
+
+    def one(value: Any) -> Any:
+        if isinstance(value, known) and getattr(value, "_save_instead", None) is None:
+            return done.setdefault(id(value), exchange(value))
+        if is_dataclass(value) and hasattr(value, "learner" if value is scorer else "estimator"):
+            inside = {own.name: one(getattr(value, own.name)) for own in fields(value)}
+            return replace(value, **inside)  # type: ignore[type-var]
+        return value
+
+    scorer = wrapper.scorer_
+    vars(wrapper).update({name: one(value) for name, value in vars(wrapper).items()})
 
 
 def _skops(what: str) -> Any:
@@ -143,6 +184,7 @@ def _wrapped(model: Any) -> State:
     for left in ("path_", "validation_curve_"):
         vars(kept).pop(left, None)
     try:
+        _exchange(kept, fairmatch.learning.estimator.FairEstimator, Enclosed.of)
         content: bytes = _skops(name).dumps(kept)
     except MissingExtraError as error:
         raise MissingExtraError(f"{error} Or: {model._save_instead}") from error
@@ -159,8 +201,11 @@ def _unwrapped(folder: Path, kind: type[Any], content: bytes, trusted: Sequence[
     skops = _skops(str(folder))
     try:
         found = skops.get_untrusted_types(data=content)
-        strange = [one for one in found if not (one in trusted or _is_own_class(one))]
+        known = {*trusted, *_HARMLESS}
+        strange = [one for one in found if not (one in known or _is_own_class(one))]
         model = None if strange else skops.loads(content, trusted=found)
+        if model is not None:
+            _exchange(model, Enclosed, Enclosed.model)
     except Exception as error:
         raise ModelFileError(f"{folder / _WRAPPED} is damaged: {error!r}. {_AGAIN}") from error
     if strange:
@@ -334,7 +379,8 @@ def _build(description: dict[str, Any], kind: type[Any], content: bytes) -> Any:
         strange = ", ".join(sorted(set(given) - known)[:5])
         raise ModelFileError(f"The file is damaged: {kind.__name__} has no parameter {strange}.")
     model = kind(**{k: _from_json(kind, k, v) for k, v in given.items()})
-    model._set_state(content, description)
+    if "weights_sha256" in description or content:  # a model inside a wrapper may be unfitted
+        model._set_state(content, description)
     return model
 
 
@@ -398,11 +444,21 @@ def _to_json(name: str, value: Any) -> Any:
         return {"own_matcher": own}
     if name == "estimator" and value is not None:
         return {k: _to_json(k, v) for k, v in value.get_params().items() if k not in _RUNTIME}
+    if name == "similarity" and is_embedding(value):
+        return "embedding"  # only fit needs the array, which has a row for every training row
+    if name == "similarity" and isinstance(value, Mapping):
+        return {str(k): float(v) for k, v in value.items()}
+    if name == "sensitive_column" and isinstance(value, Mapping):
+        return {"columns": _to_json("", list(value)), "edges": _to_json("", list(value.values()))}
     if isinstance(value, tuple | list | np.ndarray):
         return [_to_json("", item) for item in value]
     if name == "random_state" and not isinstance(value, int | np.integer):
         return None  # the state that a generator had before training is gone
     return plain_label(value)
+
+
+# Columns with groups, and the edges of the bands of those that hold numbers.
+_CUT = {"columns", "edges"}
 
 
 def _from_json(kind: type[Any], name: str, value: Any) -> Any:
@@ -416,6 +472,10 @@ def _from_json(kind: type[Any], name: str, value: Any) -> Any:
     if name == "estimator" and value is not None:
         known = {k: v for k, v in _plain(value).items() if k not in _RUNTIME}
         return kind._restored_estimator(known)
+    if name == "similarity" and isinstance(value, dict):
+        return {k: number_from(v, name, least=0.0) for k, v in value.items()}
+    if name == "sensitive_column" and isinstance(value, dict) and set(value) == _CUT:
+        return dict(zip(*(_plain(value)[part] for part in ("columns", "edges")), strict=True))
     if isinstance(value, dict):
         raise ModelFileError(f"The file is damaged: {name} must be a plain value.")
     if isinstance(value, list) and name != "sensitive_column":

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import cg
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import InputError, SolverError
@@ -33,8 +33,8 @@ def smooth_scores(
 
     Parameters
     ----------
-    scores : array of shape (n_rows,)
-        Scores of the rows that were matched; any finite numbers.
+    scores : array of shape (n_rows,) or (n_rows, n_classes)
+        Scores of the rows that were matched: any finite numbers, or class probabilities.
     coupling : Coupling
         Who is matched with whom.
     fairness_weights : sequence of float
@@ -44,8 +44,8 @@ def smooth_scores(
 
     Returns
     -------
-    array of shape (n_weights, n_rows)
-        The targets, within the range of the scores.
+    array of shape (n_weights, n_rows) or (n_weights, n_rows, n_classes)
+        The targets, within the range of the scores; those of class probabilities sum to 1.
 
     Raises
     ------
@@ -63,8 +63,9 @@ def smooth_scores(
     differences. It is minimised over all numbers, and not only over scores that a model can have.
     With W the diagonal matrix of weights and L the Laplacian of the graph of matched people, the
     targets solve the sparse system :math:`(W + \lambda L) t = W \eta`. The solver is conjugate
-    gradients. Each target is a weighted mean of scores, so it stays in their range. Rows without a
-    match keep their scores.
+    gradients. Each target is a weighted mean of scores, so it stays in their range, and a target
+    of class probabilities is again a vector of probabilities. Rows without a match keep their
+    scores.
 
     Examples
     --------
@@ -85,9 +86,13 @@ def smooth_scores(
             "rows must count. Match only rows with positive weight, or leave the weights out."
         )
     laplacian = (sparse.diags_array(degrees[rows]) - both[rows][:, rows]).tocsr()
-    targets = np.tile(scores, (len(fairness_weights), 1))
+    targets = np.stack([scores] * len(fairness_weights))
     for target, fairness_weight in zip(targets, map(float, fairness_weights), strict=True):
-        if fairness_weight > 0.0:
+        if fairness_weight > 0.0 and target.ndim == 2:
+            columns = [_solve(laplacian, mass, own, fairness_weight) for own in scores[rows].T]
+            # The sum is 1 up to the precision of the solver.
+            target[rows] = np.transpose(columns / np.sum(columns, axis=0))
+        elif fairness_weight > 0.0:
             target[rows] = _solve(laplacian, mass, scores[rows], fairness_weight)
     return targets
 
@@ -119,38 +124,10 @@ def _solve(
     return np.asarray(np.clip(found + (low + high) / 2.0, low, high))
 
 
-def smooth_people(
-    learner: Learner,
-    table: Any,
-    people: People,
-    scores: FloatArray,
-    coupling: Coupling,
-    compared: BoolArray | None,
-    fairness_weights: Sequence[float],
-) -> FloatArray:
-    r"""Compute the targets of all rows, also of rows outside the sample that is matched.
+class Smoother:
+    r"""What computes the targets of all rows, also of rows outside the sample that is matched.
 
-    Parameters
-    ----------
-    learner : Learner
-        The learner, which predicts the change of rows outside the sample.
-    table : table or array of shape (n_rows, n_columns)
-        What the learner sees of the people.
-    people : People
-        The people.
-    scores : array of shape (n_rows,)
-        Out-of-fold scores.
-    coupling : Coupling
-        Who is matched with whom: all people who are compared, or a sample of them.
-    compared : array of bool, shape (n_rows,), or None
-        Rows that a matching without a sample would match. None stands for the rows of the coupling.
-    fairness_weights : sequence of float
-        How much the differences of matched people count.
-
-    Returns
-    -------
-    array of shape (n_weights, n_rows)
-        The targets.
+    What does not depend on the fairness weight is computed once.
 
     Notes
     -----
@@ -158,37 +135,61 @@ def smooth_people(
     carry the weight of all rows with their group and label. Let :math:`f_\eta` and :math:`f_t` be
     the learner fitted on the scores and on the targets of the sample. The target of a row outside
     the sample is :math:`\eta + f_t(x) - f_\eta(x)`, computed in log-odds if scores are
-    probabilities.
+    probabilities, and in logarithms if they are those of several classes.
     """
-    inside = np.zeros(len(people), dtype=bool)
-    inside[coupling.source_index] = inside[coupling.target_index] = True
-    left = np.flatnonzero(~inside & (False if compared is None else compared))
-    if not len(left):
-        return smooth_scores(scores, coupling, fairness_weights, people.weights)
-    sample = np.flatnonzero(inside)
-    targets = smooth_scores(scores, coupling, fairness_weights, _carried(people, sample, left))
-    given = None if people.weights is None else people.weights[sample]
-    fit = learner.softly(_safe_indexing(table, sample), labels_of(people).values[sample], given)
-    unknown = _safe_indexing(table, left)
 
-    def unbounded(numbers: FloatArray) -> FloatArray:
-        if not learner.outcome.decides:
+    def __init__(
+        self,
+        learner: Learner,
+        table: Any,
+        people: People,
+        scores: FloatArray,
+        coupling: Coupling,
+        compared: BoolArray | None,
+    ) -> None:
+        self.learner, self.scores, self.coupling = learner, scores, coupling
+        self.weights, numbers = people.weights, labels_of(people).values
+        inside = np.zeros(len(people), dtype=bool)
+        inside[coupling.source_index] = inside[coupling.target_index] = True
+        # Rows that a matching without a sample would match.
+        self.left = np.flatnonzero(~inside & (False if compared is None else compared))
+        if not len(self.left):
+            return
+        self.sample, self.unknown = np.flatnonzero(inside), _safe_indexing(table, self.left)
+        given = None if self.weights is None else self.weights[self.sample]
+        inputs = _safe_indexing(table, self.sample)
+        self.fit = learner.softly(inputs, numbers[self.sample], given)
+        self.weights = _carried(people, self.sample, self.left)
+        self.before = self._unbounded(scores[self.left]) - self._learned(scores)
+
+    def targets(self, fairness_weights: Sequence[float]) -> FloatArray:
+        """Return the targets of all rows for every weight, which is positive."""
+        found = smooth_scores(self.scores, self.coupling, fairness_weights, self.weights)
+        for target in found if len(self.left) else ():
+            moved = self.before + self._learned(target)
+            if self.learner.outcome.several:
+                moved = softmax(moved, axis=1)
+            elif self.learner.outcome.decides:
+                moved = expit(moved)
+            target[self.left] = moved
+        return found
+
+    def _learned(self, numbers: FloatArray) -> FloatArray:
+        raw = self.learner.raw(self.fit(numbers[self.sample]), self.unknown)
+        return self._unbounded(self.learner.standard(raw))
+
+    def _unbounded(self, numbers: FloatArray) -> FloatArray:
+        if not self.learner.outcome.decides:
             return numbers
-        return np.asarray(logit(np.clip(numbers, _EDGE, 1.0 - _EDGE)))
-
-    def learned(numbers: FloatArray) -> FloatArray:
-        return unbounded(learner.standard(learner.raw(fit(numbers[sample]), unknown)))
-
-    before = learned(scores)
-    for target in targets:
-        moved = unbounded(scores[left]) + learned(target) - before
-        target[left] = expit(moved) if learner.outcome.decides else moved
-    return targets
+        inside = np.clip(numbers, _EDGE, 1.0 - _EDGE)
+        return np.asarray(np.log(inside) if self.learner.outcome.several else logit(inside))
 
 
 def _carried(people: People, sample: IndexArray, left: IndexArray) -> FloatArray:
     """Return weights in which the sample carries the weight of the rows outside it."""
-    strata = people.groups.n_groups * labels_of(people).positive + people.groups.codes
+    labels = labels_of(people)
+    own = labels.positive if labels.classes is None else labels.values.astype(np.intp)
+    strata = people.groups.n_groups * own + people.groups.codes
     weights, size = people.mass.copy(), int(strata.max()) + 1
     inside = np.bincount(strata[sample], weights[sample], minlength=size)
     outside = np.bincount(strata[left], weights[left], minlength=size)

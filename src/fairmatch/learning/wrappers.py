@@ -22,7 +22,7 @@ from fairmatch.learning.learners import (
 )
 from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import Columns, EncodedTable, SmallGroups, encoded, labels_of
-from fairmatch.learning.smoothing import smooth_people
+from fairmatch.learning.smoothing import Smoother
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number
@@ -53,7 +53,7 @@ class Wrapper(FairEstimator):
         A clone of the inner model would be unfitted, and such a wrapper needs it fitted.
         """
         parameters = {
-            name: clone(value, safe=False)
+            name: value if name == "similarity" else clone(value, safe=False)
             for name, value in self.get_params(deep=False).items()
             if name != "estimator"
         }
@@ -305,20 +305,20 @@ class SmoothedModel(Wrapper):
         learner.check(weighted=people.weights is not None)
 
         def train(weights: Sequence[float]) -> list[ModelScorer]:
-            targets = np.tile(numbers, (len(weights), 1))
+            certain = numbers
+            if self._outcome.several:
+                certain = np.eye(len(self._outcome.classes))[numbers.astype(np.intp)]
+            targets = np.stack([certain] * len(weights))
             smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
             if smoothed and not ready:
                 scores = learner.standard(learner.unseen(table, people, self.cv))
-                softly = learner.softly(table, numbers, people.weights)
-                ready.extend([scores, *self._matched(people, scores, coupling), softly])
+                pairs = self._matched(people, scores, coupling)
+                ready.append(Smoother(learner, table, people, scores, *pairs))
+                ready.append(learner.softly(table, numbers, people.weights))
             if smoothed:
-                scores, pairs, compared, softly = ready
-                positive = [weights[place] for place in smoothed]
-                targets[smoothed] = smooth_people(
-                    learner, table, people, scores, pairs, compared, positive
-                )
+                targets[smoothed] = ready[0].targets([weights[place] for place in smoothed])
             models = [
-                softly(target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
+                ready[1](target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
                 for weight, target in zip(weights, targets, strict=True)
             ]
             return [
@@ -336,8 +336,10 @@ class SmoothedModel(Wrapper):
         if coupling is not None:
             transport.refuse_other(coupling, people)
             return coupling, None
-        # The score counts like one more feature.
-        points = seen.points.with_number(np.sqrt(self.score_weight) * scores)
+        # The score counts like one more feature. Two certain classes are as far apart as 0 and 1.
+        points = seen.points
+        for column in np.sqrt(0.5) * scores.T if scores.ndim == 2 else [scores]:
+            points = points.with_number(np.sqrt(self.score_weight) * column)
         people = replace(people, table=EncodedTable(seen.inputs, points, len(people)))
         compared = np.zeros(len(people), dtype=bool)
         for part in transport.parts(people):
@@ -370,7 +372,6 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
         more than two classes, "align" moves the probability vectors towards the barycentre of the
         groups (demographic parity only), and "threshold" adds offsets to them.
-        every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
     given : str or list of str, optional
         Columns of X within whose levels scores are adjusted, such as job title and grade. A number
         with more than ten different values is cut into five bands. To learn, strata with fewer
@@ -386,8 +387,9 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the strength: it measures strengths by
         cross-fitting over all rows. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model is trained on all rows and kept. If
-        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        error of the best, the one nearest to the plain model whose gap plus its standard error is
+        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
+        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
@@ -405,6 +407,10 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         (estimator, X, y), whose labels are 0 and 1.
     strict : bool, default=False
         Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
+    calibrate : bool, default=False
+        Whether to calibrate the scores by group on cross-fitted scores, as `fit_calibration` does.
+        No decision changes. It needs ``decisions="threshold"``, because aligned scores would no
+        longer be alike.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -434,6 +440,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         ``adjustment_.parts.remaining_gap`` is the gap that ties leave.
     fairness_weight_ : float
         The strength that the model was fitted with.
+    calibration_ : ScoreCalibration or None
+        With ``calibrate``: the maps of the scores.
 
     Notes
     -----
@@ -480,6 +488,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         confidence: float | None = None,
         scoring: Any = "accuracy",
         strict: bool = False,
+        calibrate: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -499,6 +508,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.confidence = confidence
         self.scoring = scoring
         self.strict = strict
+        self.calibrate = calibrate
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -518,8 +528,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     estimator : classifier
         The learner: any classifier with scikit-learn's interface and ``predict_proba`` whose
         ``fit`` takes ``sample_weight``, a Pipeline that ends with one, or a regressor. LightGBM and
-        XGBoost learn the smoothed scores directly, by cross-entropy. Other classifiers see every
-        row twice, as positive and as negative, with weights that follow from its smoothed score.
+        XGBoost learn the smoothed scores of two classes directly, by cross-entropy. Otherwise
+        classifiers see every row once for each class, with its smoothed probability as weight.
         If ``sensitive_column`` names a column of X, the learner sees the whole of X. If groups are
         given beside X, it sees X and, after its columns, one column of 0 and 1 for every group but
         the first. With ``sensitive_at_prediction=False`` it sees no groups.
@@ -546,11 +556,11 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         with more than ten different values is cut into five bands. To learn, strata with fewer
         than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
         strata, where nothing is pooled.
-    similarity : None, list of columns, mapping or "relevance", optional
+    similarity : None, list of columns, mapping, "relevance" or array, optional
         What makes two people alike. None counts every column by its range. A list counts only
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
-        ``fit`` takes as ``coupling``.
+        they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
+        texts; a model that is saved does not hold it.
     match_rows : int, "auto" or None, default="auto"
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -560,8 +570,9 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, a fifth held out or three folds where a group is too small for the
         bound, and searches by bisection. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model is trained on all rows and kept. If
-        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        error of the best, the one nearest to the plain model whose gap plus its standard error is
+        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
+        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
@@ -604,8 +615,9 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     estimator_ : fitted estimator
         The model that has learned the smoothed scores. For LightGBM and XGBoost it is a regressor
         of probabilities.
-    targets_ : array of shape (n_rows,)
-        The smoothed score of every training row; with weight 0, its label as 0 or 1.
+    targets_ : array of shape (n_rows,) or (n_rows, n_classes)
+        The smoothed score of every training row, one column for each of several classes; with
+        weight 0, its label as 0 or 1.
 
     Notes
     -----
@@ -631,6 +643,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     ...     split.X_test, sensitive_features=split.sensitive_features_test).shape
     (200,)
     """
+
+    _several: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -686,6 +700,9 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     Every group's predictions are moved towards one common distribution. Within a group the order
     of people stays, and nothing is random.
 
+    The parameters are those of `QuantileAlignmentClassifier`, without ``criterion`` and
+    ``decisions``. These differ:
+
     Parameters
     ----------
     estimator : regressor
@@ -695,58 +712,15 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         every group but the first.
     strength : float or a list of float, default=1.0
         How far to go: 0 does not move the predictions, and 1 aligns them fully.
-    given : str or list of str, optional
-        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled. New strata are adjusted like everybody together.
-    prefit : bool, default=False
-        Whether ``estimator`` is already fitted and is used without another fit. Then fit this
-        regressor on rows that the estimator was not trained on. The estimator sees X without added
-        columns.
-    cv : int, splitter or list of (train, test), default=3
-        How rows are split into folds. The adjustment is fitted on the prediction for every row by a
-        model that was trained on the other folds.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the strength: it measures strengths by
-        cross-fitting over all rows. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model is trained on all rows and kept. If
-        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
-        standard deviations if the measure is relative.
+        Largest allowed gap, in units of the target, or in standard deviations if the measure is
+        relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
-    validation_size : float, default=0.2
-        Share of the rows that ``confidence`` sets aside, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
-        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
-        with a warning.
     scoring : str or callable, default="neg_root_mean_squared_error"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
         (estimator, X, y), whose labels are the targets.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
     Attributes
     ----------
@@ -825,6 +799,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
     different groups are matched, and the predictions of matched people are drawn together. Finally
     the regressor is trained on these smoothed predictions.
 
+    The parameters are those of `MatchSmoothingClassifier`, without ``criterion``. These differ:
+
     Parameters
     ----------
     estimator : regressor
@@ -842,67 +818,15 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         Cost of matching predictions that differ by one standard deviation of the target, on the
         scale of squared distances of features. With 0 people are matched without their
         predictions, and with 25 nearly by equal predictions.
-    cv : int, splitter or list of (train, test), default=3
-        How rows are split into folds. The prediction for every row is by a regressor that was
-        trained on the other folds.
-    reference : a group label, optional
-        The group that every other group is compared with; by default the largest.
-    given : str or list of str, optional
-        Columns of X within whose levels people are compared, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled.
-    similarity : None, list of columns, mapping or "relevance", optional
-        What makes two people alike. None counts every column by its range. A list counts only
-        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
-        ``fit`` takes as ``coupling``.
-    match_rows : int, "auto" or None, default="auto"
-        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
-        drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
-        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, a fifth held out or three folds where a group is too small for the
-        bound, and searches by bisection. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model is trained on all rows and kept. If
-        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
-        standard deviations if the measure is relative.
+        Largest allowed gap, in units of the target, or in standard deviations if the measure is
+        relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
-    validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
-        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
-        with a warning.
     scoring : str or callable, default="neg_root_mean_squared_error"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
         (estimator, X, y), whose labels are the targets.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
     Attributes
     ----------

@@ -24,21 +24,11 @@ _BLOCK_VALUES = 4_000_000
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a transport plan is, and how that is known.
+    """How good a transport plan is, and how that is known."""
 
-    Attributes
-    ----------
-    cost : float
-        Transport cost of the plan (primal value).
-    bound : float
-        A proven lower bound on the cost of every plan (dual value).
-    solver : str
-        The method that found the plan.
-    """
-
-    cost: float
-    bound: float
-    solver: str
+    cost: float  #: Transport cost of the plan (primal value).
+    bound: float  #: A proven lower bound on the cost of every plan (dual value).
+    solver: str  #: The method that found the plan.
 
     def __post_init__(self) -> None:
         if not np.isfinite([self.cost, self.bound]).all():
@@ -452,17 +442,9 @@ def couple(
 
 
 def join_parts(parts: Sequence[Coupling]) -> Coupling:
-    """Return the weighted sum of couplings of two groups each.
+    """Return the weighted sum of couplings of two groups each, all of the same table.
 
-    Parameters
-    ----------
-    parts : sequence of Coupling
-        Couplings of the same table. Each counts in proportion to its ``weight``.
-
-    Returns
-    -------
-    Coupling
-        The weighted sum. A single part is returned with weight 1.
+    Each counts in proportion to its ``weight``. A single part is returned with weight 1.
 
     Examples
     --------

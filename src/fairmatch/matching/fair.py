@@ -351,18 +351,12 @@ def match_quantiles(
 
 @dataclass(frozen=True)
 class CostRange:
-    """The range of transport costs that a model's fair matching can have.
+    """The range of transport costs that a model's fair matching can have."""
 
-    Attributes
-    ----------
-    low, high : float
-        Least and greatest cost over all ways to match people with tied scores.
-    undetermined : float
-        Share of the mass that ties leave open. If it is 0, the two costs are equal.
-    """
-
+    #: Least and greatest cost over all ways to match people with tied scores.
     low: float
     high: float
+    #: Share of the mass that ties leave open. If it is 0, the two costs are equal.
     undetermined: float
 
 
@@ -382,23 +376,8 @@ def transport_cost_range(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
-    X : array-like of shape (n_rows, n_features), table or Points
-        The features.
-    y_true : array-like of shape (n_rows,), optional
-        Labels of two classes. They are needed if the criterion compares people of the same class.
-    criterion : str or Criterion, default="demographic_parity"
-        Whom to match: everybody ("demographic_parity"), people with a positive label
-        ("equal_opportunity"), or each class by itself ("equalized_odds").
-    reference : a group label, optional
-        The group with which every other group is matched. By default it is the largest.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    pos_label : default=1
-        The label that counts as positive.
+    y_score, sensitive_features, X, y_true, criterion, reference, sample_weight, pos_label
+        As in `nearest_fair_matching`.
     tolerance : float, default=1e-9
         Relative duality gap to which tied blocks are solved.
 

@@ -1,5 +1,6 @@
 """Who should be treated alike: people matched at the least total distance."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,7 +28,7 @@ from fairmatch.people.checks import (
     check_number,
 )
 from fairmatch.people.encoding import Points, as_table, read_points
-from fairmatch.people.groups import Criterion, read_criterion
+from fairmatch.people.groups import Criterion, Groups, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
 from fairmatch.people.similarity import read_similarity
 
@@ -154,6 +155,7 @@ class OptimalTransportMatcher:
         sample_weight: ArrayLike | None = None,
         given: Any = None,
         similarity: Any = None,
+        categorical: Collection[str] = (),
         n_jobs: int | None = None,
         keep: str | Path | None = None,
         progress: BlockProgress | None = None,
@@ -182,6 +184,8 @@ class OptimalTransportMatcher:
             columns, and a mapping gives columns weights; both scale numbers by their range.
             "relevance" weighs columns by how much they matter to ``y``. An array has one row per
             person, such as an embedding of texts.
+        categorical : collection of str, default=()
+            Columns of X whose numbers are codes of categories, such as occupations.
         n_jobs : int, optional
             Number of joblib jobs that solve blocks. Under ``joblib.parallel_config("dask")``,
             blocks are solved on a Dask cluster.
@@ -199,6 +203,7 @@ class OptimalTransportMatcher:
         """
         relevant = isinstance(similarity, str)
         needs_y = self.label_weight > 0.0 or read_criterion(self.criterion).needs_labels or relevant
+        X = X if isinstance(X, Points) else as_table(X, categorical)
         points = read_points(X) if similarity is None else None
         people = read_people(
             sensitive_features,
@@ -243,12 +248,7 @@ class OptimalTransportMatcher:
     def points(self, points: Points, positive: BoolArray | None) -> Points:
         """Return points whose squared distance is the matching cost.
 
-        Parameters
-        ----------
-        points : Points
-            The features.
-        positive : array of bool, shape (n_rows,), or None
-            Which rows have the positive label. It is needed if ``label_weight`` is positive.
+        A positive ``label_weight`` needs to know which rows have the positive label.
         """
         if self.label_weight == 0.0:
             return points
@@ -401,23 +401,7 @@ def match_people(
 ) -> Coupling:
     """Return the coupling of all comparisons. A matcher of two groups is run once for each.
 
-    Parameters
-    ----------
-    matcher : object with a ``match`` method
-        ``match(X, sensitive_features, y=None, *, sample_weight=None)`` returns a Coupling of the
-        rows that it gets, which belong to two groups.
-    people : People
-        Their groups, labels and weights.
-    X : array of shape (n_rows, n_features), or Points
-        Encoded features.
-    criterion : Criterion
-        Which classes are compared.
-    reference : a group label, optional
-        The group with which every other group is matched. By default it is the largest.
-    most_rows : int, optional
-        A comparison of more rows is matched on a random sample of this many. None matches all rows.
-    random_state : seed, default=0
-        Seed of the samples.
+    A comparison of more than ``most_rows`` rows is matched on a random sample of this many.
     """
     generator = np.random.default_rng(random_state)
     positive, found = people.positive, []
@@ -425,12 +409,20 @@ def match_people(
         part = sample_part(part, most_rows, positive, generator)
         rows = np.sort(np.concatenate([part.source_rows, part.target_rows]))
         groups = people.groups.take(rows)
-        own = matcher.match(
-            X[rows],
-            groups.names(),
-            None if positive is None else positive[rows].astype(np.int64),
-            sample_weight=None if people.weights is None else people.weights[rows],
-        )
+        if isinstance(matcher, OptimalTransportMatcher) and isinstance(X, Points):
+            # These people are parsed already.
+            codes = sorted({part.source, part.target})
+            labels = tuple(groups.labels[code] for code in codes)
+            two = Groups(np.searchsorted(codes, groups.codes), labels)
+            known = replace(people, table=None, strata=None).take(rows)
+            own = matcher.match_people(replace(known, groups=two), X[rows])
+        else:
+            own = matcher.match(
+                X[rows],
+                groups.names(),
+                None if positive is None else positive[rows].astype(np.int64),
+                sample_weight=None if people.weights is None else people.weights[rows],
+            )
         check_coupling(own, optional=False)
         own.check_groups(groups)
         found.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from fairmatch.matching.coupling import Certificate, Coupling, couple, join_part
 from fairmatch.matching.fair import read_scored
 from fairmatch.matching.solver import EXACT, Transport, TransportPlan, check_columns
 from fairmatch.people.checks import FloatArray, check_number
-from fairmatch.people.encoding import Points, read_points
+from fairmatch.people.encoding import Points, as_table, read_points
 from fairmatch.people.groups import Criterion
 from fairmatch.people.people import Comparison, People
 from fairmatch.people.similarity import read_similarity
@@ -89,13 +89,7 @@ class Frontier:
         return point
 
     def at_slack(self, slack: float) -> Coupling:
-        """Return the coupling of least cost whose mean score gap is at most ``slack`` too large.
-
-        Raises
-        ------
-        SolverError
-            If the cost of the plan is not proven to within the tolerance.
-        """
+        """Return the coupling of least cost whose mean score gap is at most ``slack`` too large."""
         if slack == 0.0:
             return self._mix(self.fairest, self.fairest, 0.0, self.fairest.bound)
         if self.nearest.excess <= slack:
@@ -184,6 +178,7 @@ def nearest_fair_matching(
     tolerance: float = EXACT,
     given: Any = None,
     similarity: Any = None,
+    categorical: Collection[str] = (),
 ) -> Coupling:
     r"""Return the nearest matching among those with the least possible mean score gap.
 
@@ -221,6 +216,8 @@ def nearest_fair_matching(
     similarity : None, list of columns, mapping, "relevance" or array, optional
         What makes two people alike, as in `OptimalTransportMatcher.match`. "relevance" needs
         ``y_true``.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes of categories, such as occupations.
 
     Returns
     -------
@@ -266,6 +263,7 @@ def nearest_fair_matching(
         y_score,
         sensitive_features,
         X,
+        categorical,
         reference=reference,
         tolerance=tolerance,
         y_true=y_true,
@@ -283,6 +281,7 @@ def _frontiers(
     y_score: ArrayLike,
     sensitive_features: ArrayLike,
     X: Any,
+    categorical: Collection[str] = (),
     *,
     reference: Any,
     tolerance: float,
@@ -296,6 +295,7 @@ def _frontiers(
             f"{caller} got X=None, and it needs the features to compute distances. Pass X, or use "
             "fair_matching, which needs only the scores."
         )
+    X = X if isinstance(X, Points) else as_table(X, categorical)
     relevant = isinstance(similarity, str)
     scores, people, criterion = read_scored(
         y_score, sensitive_features, X=X, needs_labels=relevant, **more
@@ -320,29 +320,6 @@ class MatchingCurve:
     The curve is convex. It falls from the nearest fair matching to the nearest matching of all.
     `matching_curve` computes it.
 
-    Attributes
-    ----------
-    slack : array of shape (n_points,)
-        How far the mean score gap may exceed the least possible one. The first slack is 0.
-    cost : array of shape (n_points,)
-        The least transport cost at that slack.
-    least_gap : float
-        The least possible mean score gap. For two groups it is their Wasserstein parity gap. With
-        several parts it is the weighted mean of theirs.
-    random_cost : float
-        Mean squared distance between people who are matched at random.
-    groups : tuple
-        Labels of the source group and of the target group. With several parts, these are the
-        labels of all groups.
-    label : bool or None
-        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
-    weight : float
-        Weight of this curve in the curve that it is a part of.
-    members : tuple of MatchingCurve
-        The parts, if there are several. Otherwise it is empty.
-    parts : tuple of MatchingCurve
-        The curves whose weighted sum this is. A curve of two groups is its own only part.
-
     Examples
     --------
     >>> from fairmatch import matching_curve
@@ -354,13 +331,20 @@ class MatchingCurve:
     (2.0, 1.0)
     """
 
+    #: How far the mean score gap may exceed the least possible one. The first slack is 0.
     slack: FloatArray
-    cost: FloatArray
+    cost: FloatArray  #: The least transport cost at that slack.
+    #: The least possible mean score gap. For two groups it is their Wasserstein parity gap. With
+    #: several parts it is the weighted mean of theirs.
     least_gap: float
-    random_cost: float
+    random_cost: float  #: Mean squared distance between people who are matched at random.
+    #: Labels of the source group and of the target group. With several parts, these are the labels
+    #: of all groups.
     groups: tuple[Any, ...]
+    #: The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
     label: int | None = None
-    weight: float = 1.0
+    weight: float = 1.0  #: Weight of this curve in the curve that it is a part of.
+    #: The parts, if there are several. Otherwise it is empty.
     members: tuple[MatchingCurve, ...] = ()
 
     def __repr__(self) -> str:
@@ -432,25 +416,8 @@ def matching_curve(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
-    X : array-like of shape (n_rows, n_features), table or Points
-        The features, which decide who is near to whom. Numbers are used as they are. A table with
-        categories is encoded by `TableEncoder`: numbers are scaled to [0, 1], and two different
-        levels are at squared distance 2.
-    y_true : array-like of shape (n_rows,), optional
-        Labels of two classes. They are needed if the criterion compares people of the same class.
-    criterion : str or Criterion, default="demographic_parity"
-        Whom to match: everybody ("demographic_parity"), people with a positive label
-        ("equal_opportunity"), or each class by itself ("equalized_odds").
-    reference : a group label, optional
-        The group with which every other group is matched. By default it is the largest.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    pos_label : default=1
-        The label that counts as positive.
+    y_score, sensitive_features, X, y_true, criterion, reference, sample_weight, pos_label
+        As in `nearest_fair_matching`.
     accuracy : float, default=1e-3
         Largest error of a position on the curve. A position is never too small.
     tolerance : float, default=1e-9

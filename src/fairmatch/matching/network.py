@@ -28,19 +28,6 @@ SCORE_UNIT = 2.0**-50
 class ScoreTerm:
     r"""What scores add to the cost of a pair: a price on its excess, or a ban.
 
-    Attributes
-    ----------
-    price : float
-        Cost of one unit of excess. It is infinite if only pairs without excess are allowed.
-    score, lift : pair of arrays of float
-        Score of every source and target atom, and the Kantorovich potential at that score.
-    level : pair of arrays of int
-        Position of every atom's score among all scores.
-    low, high : arrays of int
-        The positions between which the target of a source atom must lie to have no excess.
-    component : pair of arrays of int
-        Component of every atom. Atoms of different components are never matched without excess.
-
     Notes
     -----
     Let D = F₀ − F₁ be the difference of the distribution functions of the scores, and
@@ -54,12 +41,16 @@ class ScoreTerm:
     and not at all where D = 0.
     """
 
+    #: Cost of one unit of excess. It is infinite if only pairs without excess are allowed.
     price: float
+    #: Score of every source and target atom, and the Kantorovich potential at that score.
     score: tuple[Floats, Floats]
     lift: tuple[Floats, Floats]
-    level: tuple[Index, Index]
+    level: tuple[Index, Index]  #: Position of every atom's score among all scores.
+    #: The positions between which the target of a source atom must lie to have no excess.
     low: Index
     high: Index
+    #: Component of every atom. Atoms of different components are never matched without excess.
     component: tuple[Index, Index]
 
     @classmethod

@@ -103,34 +103,19 @@ DENSE_ARCS = 200_000
 
 @dataclass(frozen=True)
 class TransportPlan:
-    """A transport plan in sparse form, with its cost and a proven lower bound.
+    """A transport plan in sparse form, with its cost and a proven lower bound."""
 
-    Attributes
-    ----------
-    source, target : ndarray of intp
-        Row positions of the paired source and target points.
-    mass : ndarray of float64
-        Mass moved by each pair; positive, sums to one.
-    cost : float
-        Cost of the plan, ``sum(mass * ||x[source] - z[target]||**2)``. A finite price on the
-        scores adds price times excess.
-    bound : float
-        Value of a feasible dual solution. No plan costs less.
-    solver : str
-        ``"dense"``, ``"column generation"``, or ``"sorting"`` for points on a line.
-    excess : float
-        Mean score gap beyond the least possible one. It is 0 without scores.
-    potential : ndarray of float64
-        Dual solution at the source atoms. A search at a near price can start from it.
-    """
-
+    #: Row positions of the paired source and target points.
     source: Index
     target: Index
-    mass: Floats
+    mass: Floats  #: Mass moved by each pair; positive, sums to one.
+    #: Cost of the plan, ``sum(mass * ||x[source] - z[target]||**2)``. A finite price on the scores
+    #: adds price times excess.
     cost: float
-    bound: float
-    solver: str
-    excess: float = 0.0
+    bound: float  #: Value of a feasible dual solution. No plan costs less.
+    solver: str  #: ``"dense"``, ``"column generation"``, or ``"sorting"`` for points on a line.
+    excess: float = 0.0  #: Mean score gap beyond the least possible one. It is 0 without scores.
+    #: Dual solution at the source atoms. A search at a near price can start from it.
     potential: Floats | None = field(default=None, repr=False)
 
     @property
@@ -220,14 +205,8 @@ def solve_transport(
 class Transport:
     """Two groups that are ready to be matched, once or at several prices of their score gap.
 
-    Parameters
-    ----------
-    source_points, target_points, source_mass, target_mass, memory_limit, random_state
-        As in `solve_transport`.
-    units : pair of arrays of shape (n0,) and (n1,), optional
-        Masses as whole numbers with the same sum, used instead of masses and scores.
-    scores : pair of array_like of shape (n0,) and (n1,), optional
-        Scores in [0, 1] of both groups. They are needed to solve at a price.
+    ``units`` are masses as whole numbers with the same sum, used instead of masses and scores.
+    ``scores`` in [0, 1] of both groups are needed to solve at a price.
     """
 
     def __init__(
@@ -314,15 +293,9 @@ class Transport:
     ) -> TransportPlan:
         """Return an optimal plan, as `solve_transport` does.
 
-        Parameters
-        ----------
-        price : float
-            Cost of one unit of mean score gap beyond the least possible one. An infinite price
-            allows only plans with the least possible mean score gap.
-        near : TransportPlan, optional
-            A plan of the same groups at a near price. Starting from it saves time.
-        tolerance, on_unproven, progress
-            As in `solve_transport`.
+        ``price`` is the cost of one unit of mean score gap beyond the least possible one. An
+        infinite price allows only plans with the least possible gap. ``near`` is a plan at a near
+        price, from which the search starts.
         """
         check_number("tolerance", tolerance, "(0, 1)")
         square = self._square

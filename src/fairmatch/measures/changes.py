@@ -189,14 +189,6 @@ def _weighted_ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
 class Flips:
     """A model's decisions compared with those of a reference model, by group.
 
-    Attributes
-    ----------
-    tables : dict
-        Group label to a 2x2 table of counts. Rows are the model's decision (0, 1), and columns
-        are the reference's.
-    undesirable : dict
-        Group label to the number of undesirable flips in the group.
-
     Examples
     --------
     >>> import numpy as np
@@ -205,7 +197,10 @@ class Flips:
     2
     """
 
+    #: Group label to a 2x2 table of counts. Rows are the model's decision (0, 1), and columns are
+    #: the reference's.
     tables: dict[Hashable, NDArray[np.int64]]
+    #: Group label to the number of undesirable flips in the group.
     undesirable: dict[Hashable, int]
 
     @property
@@ -275,15 +270,7 @@ def undesirable_flips(
 
 
 def favoured_groups(groups: Groups, privileged: Any) -> set[int]:
-    """Return the codes of the privileged groups. Raise if nobody is left to compare.
-
-    Parameters
-    ----------
-    groups : Groups
-        Group of every row.
-    privileged : a group label, or a list of them
-        The favoured groups.
-    """
+    """Return the codes of the privileged groups. Raise if nobody is left to compare."""
     if isinstance(privileged, np.ndarray):
         privileged = privileged.tolist()
     several = isinstance(privileged, list | tuple | set | frozenset)
@@ -436,19 +423,7 @@ def half_space_gaps(
     features: FloatArray,
     directions: FloatArray,
 ) -> FloatArray:
-    """Return the largest gap of mean scores in each half-space; NaN where a group has nobody.
-
-    Parameters
-    ----------
-    scores, codes, weights : array of shape (n_rows,)
-        Score, group and weight of every row. None as weights counts every row once.
-    n_groups : int
-        Number of groups.
-    features : array of shape (n_rows, n_features)
-        Encoded features.
-    directions : array of shape (n_subsets, n_features)
-        The normal vectors of the half-spaces.
-    """
+    """Return the largest gap of mean scores in each half-space; NaN where a group has nobody."""
     mass = np.ones(len(scores)) if weights is None else weights
     in_group = np.stack([codes == code for code in range(n_groups)]) * mass
     columns = np.concatenate([in_group, in_group * scores]).T

@@ -41,15 +41,11 @@ Codes = tuple[int, int]
 
 @dataclass(frozen=True)
 class ClassRates:
-    """Gaps of the shares that decisions give to each class.
+    """Gaps of the shares that decisions give to each class."""
 
-    Attributes
-    ----------
-    given : {"everybody", "recall", "label"}
-        Whose decisions are compared: everybody's; those of people who belong to a class, as to
-        whether they get it; or those of people of every class, as to all classes.
-    """
-
+    #: One of "everybody", "recall", "label". Whose decisions are compared: everybody's; those of
+    #: people who belong to a class, as to whether they get it; or those of people of every class,
+    #: as to all classes.
     given: str = "everybody"
 
     def labels(self, outcome: Outcome) -> Sequence[int | None]:
@@ -348,30 +344,19 @@ def largest_limit(gap: ClassGap, scored: ScoredPeople, codes: Sequence[int], err
 class ClassRateGap:
     """How often two groups get one class.
 
-    Attributes
-    ----------
-    first, second : group label
-        The two groups.
-    decided : class
-        The class that people get.
-    given : class, or None
-        The true class of the people who are compared; None is everybody.
-    rates : tuple of two float
-        Shares of the two groups who get the class.
-    low, high : float
-        Interval of the second share minus the first.
-
     Examples
     --------
     >>> ClassRateGap("a", "b", "low", None, (0.25, 0.75), 0.3, 0.6).value
     0.5
     """
 
+    #: The two groups.
     first: Any
     second: Any
-    decided: Any
-    given: Any
-    rates: tuple[float, float]
+    decided: Any  #: The class that people get.
+    given: Any  #: The true class of the people who are compared; None is everybody.
+    rates: tuple[float, float]  #: Shares of the two groups who get the class.
+    #: Interval of the second share minus the first.
     low: float
     high: float
 

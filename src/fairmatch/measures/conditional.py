@@ -26,27 +26,18 @@ _EXACT = 2000
 class StratumGap:
     """The difference of two groups within a stratum.
 
-    Attributes
-    ----------
-    label : str
-        The stratum.
-    sizes : tuple of two float
-        People of the group and of the reference group, or the sums of their weights.
-    levels : tuple of two float
-        Rates or means of the two groups. NaN for a group without people in the stratum.
-    weight : float
-        Share of the stratum in the conditional gap. 0 if it cannot be compared.
-
     Examples
     --------
     >>> StratumGap("title cook", (40.0, 60.0), (0.25, 0.5), 0.3).difference
     -0.25
     """
 
-    label: str
+    label: str  #: The stratum.
+    #: People of the group and of the reference group, or the sums of their weights.
     sizes: tuple[float, float]
+    #: Rates or means of the two groups. NaN for a group without people in the stratum.
     levels: tuple[float, float]
-    weight: float
+    weight: float  #: Share of the stratum in the conditional gap. 0 if it cannot be compared.
 
     @property
     def difference(self) -> float:
@@ -58,32 +49,6 @@ class StratumGap:
 class ConditionalGap:
     r"""How far a group is from the reference group among people with the same given factors.
 
-    Attributes
-    ----------
-    group, reference : group label
-        The two groups.
-    measure : str
-        Name of the measure.
-    marginal : float
-        The group's rate or mean minus the reference group's, without conditioning.
-    value : float
-        The same within strata: the weighted mean of the differences.
-    absolute : float
-        The weighted mean of the sizes of the differences. Differences of opposite sign cancel in
-        ``value`` but not here.
-    chance : float
-        What ``absolute`` would be on average if groups made no difference, in strata of these
-        sizes.
-    overlap : tuple of two float
-        Share of the group, and of the reference group, in strata that have people of both.
-    disparity : float or None
-        Conditional demographic disparity of the group. None for measures without decisions, and if
-        everybody or nobody is accepted.
-    weights : str
-        How strata are weighted.
-    strata : tuple of StratumGap
-        Every stratum, with those that cannot be compared.
-
     Examples
     --------
     >>> found = conditional_gaps(None, [1, 0, 0, 1, 1, 0], sensitive_features=list("ffmmmm"),
@@ -92,17 +57,24 @@ class ConditionalGap:
     (0.0, (1.0, 1.0))
     """
 
+    #: The two groups.
     group: Any
     reference: Any
-    measure: str
-    marginal: float
-    value: float
+    measure: str  #: Name of the measure.
+    marginal: float  #: The group's rate or mean minus the reference group's, without conditioning.
+    value: float  #: The same within strata: the weighted mean of the differences.
+    #: The weighted mean of the sizes of the differences. Differences of opposite sign cancel in
+    #: ``value`` but not here.
     absolute: float
+    #: What ``absolute`` would be on average if groups made no difference, in strata of these sizes.
     chance: float
+    #: Share of the group, and of the reference group, in strata that have people of both.
     overlap: tuple[float, float]
+    #: Conditional demographic disparity of the group. None for measures without decisions, and if
+    #: everybody or nobody is accepted.
     disparity: float | None
-    weights: str
-    strata: tuple[StratumGap, ...]
+    weights: str  #: How strata are weighted.
+    strata: tuple[StratumGap, ...]  #: Every stratum, with those that cannot be compared.
 
     @property
     def excess(self) -> float:

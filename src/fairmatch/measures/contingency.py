@@ -24,38 +24,23 @@ Tables = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OddsRatio:
-    """An odds ratio with its interval.
+    """An odds ratio with its interval."""
 
-    Attributes
-    ----------
-    value : float
-        Odds of selection in the compared group over the odds in the reference group. NaN if no
-        stratum can tell.
-    low, high : float
-        The interval.
-    """
-
+    #: Odds of selection in the compared group over the odds in the reference group. NaN if no
+    #: stratum can tell.
     value: float
+    #: The interval.
     low: float
     high: float
 
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """A test with a chi-square statistic.
+    """A test with a chi-square statistic."""
 
-    Attributes
-    ----------
-    statistic : float
-        The statistic; NaN if the tables hold no evidence.
-    degrees : int
-        Degrees of freedom.
-    p_value : float
-        Probability of a statistic at least as large if there is no difference. 1 without evidence.
-    """
-
-    statistic: float
-    degrees: int
+    statistic: float  #: The statistic; NaN if the tables hold no evidence.
+    degrees: int  #: Degrees of freedom.
+    #: Probability of a statistic at least as large if there is no difference. 1 without evidence.
     p_value: float
 
 
@@ -77,17 +62,9 @@ def read_tables(tables: ArrayLike) -> Tables:
 def standard_deviations(hits: tuple[float, float], sizes: tuple[float, float]) -> float:
     r"""Return by how many standard deviations the first group's rate differs from the second's.
 
-    Parameters
-    ----------
-    hits : tuple of two numbers
-        Selected people of the compared group and of the reference group.
-    sizes : tuple of two numbers
-        People of both groups.
-
-    Returns
-    -------
-    float
-        Negative if the compared group is selected less often. 0 if everybody or nobody is selected.
+    ``hits`` and ``sizes`` are the selected people and all people of the compared group and of the
+    reference group. The result is negative if the compared group is selected less often, and 0 if
+    everybody or nobody is selected.
 
     Notes
     -----
@@ -122,17 +99,7 @@ def two_sided(z: float) -> float:
 def shortfall(hits: tuple[float, float], sizes: tuple[float, float]) -> float:
     """Return how many more selections would bring the first group to the second group's rate.
 
-    Parameters
-    ----------
-    hits : tuple of two numbers
-        Selected people of the compared group and of the reference group.
-    sizes : tuple of two numbers
-        People of both groups.
-
-    Returns
-    -------
-    float
-        Negative if the compared group has the higher rate.
+    It is negative if the compared group has the higher rate.
 
     Examples
     --------
@@ -145,14 +112,7 @@ def shortfall(hits: tuple[float, float], sizes: tuple[float, float]) -> float:
 def flips(hits: tuple[float, float], sizes: tuple[float, float], bound: float = 0.8) -> bool:
     """Return whether one selection more or less in the compared group changes the verdict.
 
-    Parameters
-    ----------
-    hits : tuple of two numbers
-        Selected people of the compared group and of the reference group.
-    sizes : tuple of two numbers
-        People of both groups.
-    bound : float, default=0.8
-        The verdict is whether the ratio of the rates is below this: four fifths.
+    The verdict is whether the ratio of the rates is below the bound.
 
     Examples
     --------
@@ -171,16 +131,8 @@ def flips(hits: tuple[float, float], sizes: tuple[float, float], bound: float = 
 def holm(p_values: ArrayLike) -> FloatArray:
     """Return p-values adjusted for their number, by Holm's step-down method.
 
-    Parameters
-    ----------
-    p_values : array-like of shape (n_tests,)
-        The p-values of single tests.
-
-    Returns
-    -------
-    array of shape (n_tests,)
-        If each test is rejected where its adjusted p-value is at most 5 %, the probability of any
-        false rejection is at most 5 %.
+    If each test is rejected where its adjusted p-value is at most 5 %, the probability of any false
+    rejection is at most 5 %.
 
     Examples
     --------
@@ -197,13 +149,6 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 def mantel_haenszel(tables: ArrayLike, confidence: float = 0.95) -> OddsRatio:
     r"""Return the odds ratio that strata have in common.
-
-    Parameters
-    ----------
-    tables : array-like of shape (n_strata, 2, 2)
-        Selected and not selected people of the compared group, then of the reference group.
-    confidence : float, default=0.95
-        Level of the interval.
 
     Notes
     -----
@@ -243,11 +188,6 @@ def mantel_haenszel(tables: ArrayLike, confidence: float = 0.95) -> OddsRatio:
 def cochran_mantel_haenszel(tables: ArrayLike) -> ChiSquare:
     r"""Test whether the groups differ within strata.
 
-    Parameters
-    ----------
-    tables : array-like of shape (n_strata, 2, 2)
-        Selected and not selected people of the compared group, then of the reference group.
-
     Notes
     -----
     The statistic is :math:`(\sum_k a_k - E a_k)^2 / \sum_k \mathrm{Var}\, a_k` with the moments of
@@ -273,11 +213,6 @@ def cochran_mantel_haenszel(tables: ArrayLike) -> ChiSquare:
 
 def breslow_day(tables: ArrayLike) -> ChiSquare:
     r"""Test whether the odds ratio is the same in every stratum, with Tarone's correction.
-
-    Parameters
-    ----------
-    tables : array-like of shape (n_strata, 2, 2)
-        Selected and not selected people of the compared group, then of the reference group.
 
     Notes
     -----

@@ -39,26 +39,13 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class EstimatedPeople:
-    """Values of people, such as decisions, and how probable each group is for them.
+    """Values of people, such as decisions, and how probable each group is for them."""
 
-    Attributes
-    ----------
-    values : array of shape (n_rows,)
-        Decisions or scores.
-    probabilities : array of shape (n_rows, n_groups)
-        Probability of each group; rows sum to 1.
-    weights : array of shape (n_rows,)
-        Weight of every row.
-    persons : array of int of shape (n_rows,)
-        The person of every row.
-    inside : array of bool of shape (n_rows,), optional
-        The people whose rates are compared, such as those with a positive label. None is everybody.
-    """
-
-    values: FloatArray
-    probabilities: FloatArray
-    weights: FloatArray
-    persons: NDArray[np.intp]
+    values: FloatArray  #: Decisions or scores.
+    probabilities: FloatArray  #: Probability of each group; rows sum to 1.
+    weights: FloatArray  #: Weight of every row.
+    persons: NDArray[np.intp]  #: The person of every row.
+    #: The people whose rates are compared, such as those with a positive label. None is everybody.
     inside: BoolArray | None = None
 
     @cached_property
@@ -179,15 +166,8 @@ def bounded_difference(
     the smallest number of people of the class who are not selected. Both groups of a pair reach
     their ends in one joint distribution, so the bounds are sharp for these cells.
 
-    Parameters
-    ----------
-    people : EstimatedPeople
-        The people.
-    pair : tuple of int
-        Two groups; the difference is the first minus the second.
-    folds : array of int of shape (n_rows,), optional
-        With it, the :math:`\tau` of a cell is that of people of the other fold. It is then fixed
-        for this fold: the bound is valid whatever it is, and it has no bias from the minimum.
+    With ``folds``, the :math:`\tau` of a cell is that of people of the other fold. It is then fixed
+    for this fold: the bound is valid whatever it is, and it has no bias from the minimum.
     """
     low = _difference(
         people,
@@ -321,14 +301,7 @@ def calibrated_difference(
     unbiased if the known people are a random sample, even if the probabilities are wrong. The
     :math:`\lambda` has the least variance.
 
-    Parameters
-    ----------
-    people : EstimatedPeople
-        The people.
-    pair : tuple of int
-        Two groups.
-    known : array of int of shape (n_rows,)
-        Code of the known group; -1 where it is not known.
+    ``known`` is the code of the known group, and -1 where it is not known.
     """
     is_known = known >= 0
     share = float(people.weights[is_known].sum() / people.weights.sum())

@@ -27,13 +27,6 @@ _PRECISION = 1e-4
 def rate_interval(hits: int, size: int, confidence: float) -> tuple[float, float]:
     """Return the exact interval of one rate, by Clopper and Pearson.
 
-    Parameters
-    ----------
-    hits, size : int
-        Selected people, and all people.
-    confidence : float
-        Level of the interval.
-
     Examples
     --------
     >>> low, high = rate_interval(0, 30, 0.95)
@@ -49,20 +42,8 @@ def rate_interval(hits: int, size: int, confidence: float) -> tuple[float, float
 def difference_p_value(hits: Pair, sizes: Pair, difference: float) -> float:
     r"""Return an exact p-value of "the first rate exceeds the second by at least this much".
 
-    Parameters
-    ----------
-    hits : tuple of two int
-        Selected people of both groups.
-    sizes : tuple of two int
-        People of both groups.
-    difference : float in [-1, 1]
-        The hypothetical difference of the true rates.
-
-    Returns
-    -------
-    float
-        If the true rates differ by at least ``difference``, a p-value of at most :math:`\alpha` has
-        a probability of at most :math:`\alpha`.
+    If the true rates differ by at least ``difference``, a p-value of at most :math:`\alpha` has a
+    probability of at most :math:`\alpha`.
 
     Notes
     -----
@@ -143,19 +124,7 @@ def _borders(
 def difference_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
     """Return an exact upper limit of the first rate minus the second.
 
-    Parameters
-    ----------
-    hits : tuple of two int
-        Selected people of both groups.
-    sizes : tuple of two int
-        People of both groups.
-    confidence : float
-        Smallest probability that the limit holds.
-
-    Returns
-    -------
-    float
-        The limit, rounded up to a precision of 0.0001.
+    It holds with a probability of at least ``confidence``, and is rounded up to 0.0001.
 
     Examples
     --------
@@ -183,15 +152,6 @@ def difference_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
 
 def gap_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
     """Return an exact upper limit of the gap between two rates, whichever is larger.
-
-    Parameters
-    ----------
-    hits : tuple of two int
-        Selected people of both groups.
-    sizes : tuple of two int
-        People of both groups.
-    confidence : float
-        Smallest probability that the limit holds.
 
     Examples
     --------

@@ -54,24 +54,10 @@ def read_scored(
     favourable: Any = None,
     measure: Measure | None = None,
 ) -> ScoredPeople:
-    """Read scores, groups, weights and labels as a caller passes them.
+    """Read the arguments of a measure.
 
-    Parameters
-    ----------
-    y_score, sensitive_features, sample_weight, y_true, pos_label
-        The arguments of a measure.
-    settings : Settings, optional
-        The settings of the measures. Its outcome says what scores and labels are.
-    needs_labels : bool, default=False
-        Whether missing labels are an error.
-    given : array-like or table, optional
-        The factors within whose levels people are compared.
-    estimated : bool, default=True
-        Whether groups may be probabilities. People then have a row for every possible group.
-    classes, favourable : sequence, optional
-        The classes in order, and those that are good for a person, if scores are vectors.
-    measure : Measure, optional
-        What is measured. Without it, more than two classes are an error.
+    With ``estimated``, groups may be probabilities, and people then have a row for every possible
+    group. Without a ``measure`` of several classes, more than two classes raise an error.
     """
     settings = Settings() if settings is None else settings
     if is_vectors(y_score) and not settings.outcome.has_unit:
@@ -212,18 +198,8 @@ def mean_parity_gap(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
-    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
-        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
-        decide by the largest one. Ties go to the later class.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
+    y_true, y_score, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -268,18 +244,8 @@ def wasserstein_parity_gap(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
-    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
-        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
-        decide by the largest one. Ties go to the later class.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
+    y_true, y_score, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -325,20 +291,13 @@ def total_variation_parity_gap(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
+    y_true, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
     bins : int, optional
         Number of equal intervals. Scores on a border between two of them are counted by themselves.
         None computes the exact value.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -378,17 +337,10 @@ def ks_parity_gap(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
+    y_true, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -492,21 +444,13 @@ def true_positive_gap(
     ----------
     y_true : array-like of shape (n_rows,)
         Labels of two classes, or of several. Every group needs rows of the positive class.
-    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
-        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
-        decide by the largest one. Ties go to the later class.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
+    y_score, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     threshold : float or None, default=0.5
         A score at or above the threshold is accepted. None compares mean scores, which is the
         paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -556,18 +500,13 @@ def false_positive_gap(
         Labels of two classes. Every group needs rows of the negative class.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
+    sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     threshold : float or None, default=0.5
         A score at or above the threshold is accepted. None compares mean scores, which is the
         paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -607,13 +546,8 @@ def equalized_odds_gap(
     ----------
     y_true : array-like of shape (n_rows,)
         Labels of two classes, or of several. Every group needs rows of both.
-    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
-        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
-        decide by the largest one. Ties go to the later class.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
+    y_score, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     threshold : float or None, default=0.5
         A score at or above the threshold is accepted. None compares mean scores, which is the
         paper's smooth version.
@@ -622,9 +556,6 @@ def equalized_odds_gap(
     agg : {"mean", "worst_case"}, default="mean"
         ``"mean"`` returns the mean of the two gaps, as the paper does. ``"worst_case"`` returns
         the larger gap, as fairlearn's ``equalized_odds_difference`` does by default.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -691,10 +622,8 @@ def gap_table(
     y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
         Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes. With
         ``kind="number"`` these are predictions, and any finite numbers are allowed.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
+    sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`.
     coupling : Coupling, optional
         A matching of these rows. With it, the matched gap is computed too.
     threshold : float, default=0.5
@@ -709,9 +638,6 @@ def gap_table(
         out. Gaps of mean predictions, of their distributions by Wasserstein, and of matched people
         are in units of the target. With ``y_true`` they also have a relative version, whose name
         begins with ``relative_``.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -774,20 +700,6 @@ def standard_deviation(values: FloatArray, weights: FloatArray | None) -> float:
 class PairGap:
     """The gap between two groups.
 
-    Attributes
-    ----------
-    first, second : group label
-        The two groups.
-    value : float
-        Their gap.
-    better_off : group label, or None
-        The group that is accepted more often, or the one with the higher mean score if scores are
-        compared. It is None if the two are equal. A high score counts as good for a person. With
-        several classes it is the group that gets favourable classes more often, if they are named.
-    label : bool, optional
-        The class whose people are compared, for the matched gap within a class: True is Y = 1,
-        False is Y = 0. Otherwise it is None.
-
     Examples
     --------
     >>> from fairmatch.measures import gaps_by_pair
@@ -795,10 +707,16 @@ class PairGap:
     [PairGap(first='a', second='b', value=0.5, better_off='b', label=None)]
     """
 
+    #: The two groups.
     first: Any
     second: Any
-    value: float
+    value: float  #: Their gap.
+    #: The group that is accepted more often, or the one with the higher mean score if scores are
+    #: compared. It is None if the two are equal. A high score counts as good for a person. With
+    #: several classes it is the group that gets favourable classes more often, if they are named.
     better_off: Any
+    #: The class whose people are compared, for the matched gap within a class: True is Y = 1, False
+    #: is Y = 0. Otherwise it is None.
     label: int | None = None
 
 
@@ -824,11 +742,8 @@ def gaps_by_pair(
     ----------
     y_true : array-like of shape (n_rows,), or None
         Labels of two classes, or of several. Gaps of error rates need them.
-    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
-        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
-        decide by the largest one. Ties go to the later class.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
+    y_score, sensitive_features, given
+        As in `demographic_parity_gap`.
     measure : str or Measure, default="demographic_parity_gap"
         A measure, or the name of one in `fairmatch.measures.MEASURES`.
     sample_weight : array-like of shape (n_rows,), optional
@@ -843,9 +758,6 @@ def gaps_by_pair(
         The label that counts as positive.
     agg : {"mean", "worst_case"}, default="mean"
         Whether ``equalized_odds_gap`` is the mean of a pair's two gaps, or the larger one.
-    given : array-like of shape (n_rows,), or table, optional
-        Factors within whose levels people are compared. The gap is then the mean of the gaps within
-        strata that have people of both groups, weighted by their people.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -942,13 +854,11 @@ def gaps_by_class(
         The class of every row. Gaps of recalls and of confusion rates need it.
     y_score : array-like of shape (n_rows, n_classes)
         A probability for every class. The decision is the largest; ties go to the later class.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
+    sensitive_features, sample_weight
+        As in `demographic_parity_gap`.
     measure : str, default="demographic_parity_gap"
         Which rates: shares of the classes ("demographic_parity_gap"), recalls
         ("true_positive_gap") or confusion rates given the true class ("equalized_odds_gap").
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``. By default they are the names of
         the columns, or the sorted labels.
@@ -1001,13 +911,6 @@ def gaps_by_class(
 class SelectionRate:
     """How often a group is accepted.
 
-    Attributes
-    ----------
-    rate : float
-        Share of its people who are accepted.
-    ratio : float
-        The rate divided by that of the most selected group. It is NaN if nobody is accepted.
-
     Examples
     --------
     >>> from fairmatch.measures import selection_rates
@@ -1015,7 +918,8 @@ class SelectionRate:
     0.5
     """
 
-    rate: float
+    rate: float  #: Share of its people who are accepted.
+    #: The rate divided by that of the most selected group. It is NaN if nobody is accepted.
     ratio: float
 
 
@@ -1031,14 +935,10 @@ def selection_rates(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
+    y_true, sensitive_features, sample_weight
+        As in `demographic_parity_gap`.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
     threshold : float, default=0.5
         A score at or above the threshold is accepted.
 
@@ -1082,14 +982,10 @@ def selection_ratio(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
+    y_true, sensitive_features, sample_weight
+        As in `demographic_parity_gap`.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
     threshold : float, default=0.5
         A score at or above the threshold is accepted.
 

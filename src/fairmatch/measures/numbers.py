@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import chdtrc, ndtri, stdtrit
 
 from fairmatch.exceptions import InputError
 from fairmatch.measures.estimated import LEAST, proxy_cells
@@ -24,24 +24,14 @@ _NEIGHBOURS = np.array([0.5, 1.0, 0.5])
 
 @dataclass(frozen=True)
 class NumberPoint:
-    """The people of one part of a number's range.
+    """The people of one part of a number's range."""
 
-    Attributes
-    ----------
-    low, high : float
-        The least and the greatest number among them.
-    number : float
-        Their mean number.
-    n_people : int
-        How many they are.
-    mean, mean_low, mean_high : float
-        Their mean score, and the limits of a band that holds all means at once.
-    """
-
+    #: The least and the greatest number among them.
     low: float
     high: float
-    number: float
-    n_people: int
+    number: float  #: Their mean number.
+    n_people: int  #: How many they are.
+    #: Their mean score, and the limits of a band that holds all means at once.
     mean: float
     mean_low: float
     mean_high: float
@@ -49,21 +39,14 @@ class NumberPoint:
 
 @dataclass(frozen=True)
 class NumberDependence:
-    """How scores depend on a number.
+    """How scores depend on a number."""
 
-    Attributes
-    ----------
-    value, low, high : float
-        The mean over people of how far the mean score at their number is from the mean of all, and
-        the limits of its interval.
-    points : tuple of NumberPoint
-        The mean score along the number.
-    """
-
+    #: The mean over people of how far the mean score at their number is from the mean of all, and
+    #: the limits of its interval.
     value: float
     low: float
     high: float
-    points: tuple[NumberPoint, ...]
+    points: tuple[NumberPoint, ...]  #: The mean score along the number.
 
 
 def generalized_parity_gap(
@@ -109,26 +92,38 @@ def generalized_parity_gap(
     >>> round(generalized_parity_gap(None, score, sensitive_features=age), 2)
     0.2
     """
-    scores = NUMBER.read(y_score)
-    numbers = _read_numbers(sensitive_features, len(scores))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    known = ~np.isnan(numbers)
-    ones = np.ones(len(scores)) if weights is None else weights
-    if known.sum() < 2 * LEAST:
-        raise InputError(
-            f"The number is known of {int(known.sum())} people, and {2 * LEAST} are needed to see "
-            "a dependence on it. Pass more rows.",
-            parameter="sensitive_features",
-        )
-    return dependence(scores[known], numbers[known], ones[known], np.arange(int(known.sum()))).value
-
-
-def _read_numbers(given: ArrayLike | Bands, n_rows: int) -> FloatArray:
+    scores, given = NUMBER.read(y_score), sensitive_features
     numbers = (
         given.values if isinstance(given, Bands) else read_numbers(given, "sensitive_features")
     )
-    check_length(numbers, n_rows, "sensitive_features")
-    return numbers
+    check_length(numbers, len(scores), "sensitive_features")
+    return gap_along(scores, numbers, read_weights(sample_weight, n_rows=len(scores)))
+
+
+def is_seen(numbers: FloatArray) -> bool:
+    """Return whether the number is known of enough people to see a dependence on it."""
+    return int((~np.isnan(numbers)).sum()) >= 2 * LEAST
+
+
+def gap_along(
+    scores: FloatArray, numbers: FloatArray | None, weights: FloatArray | None = None
+) -> float:
+    """Return the generalised gap of people whose number is known. Raise if they are too few."""
+    if numbers is None:
+        raise InputError(
+            "generalized_parity_gap is a dependence on a number, and the groups are not bands of "
+            "one. Pass sensitive_features=fairmatch.bands(values, n=5), or choose another gap.",
+            parameter="gap_measure",
+        )
+    known = np.flatnonzero(~np.isnan(numbers))
+    if not is_seen(numbers):
+        raise InputError(
+            f"The number is known of {len(known)} people, and {2 * LEAST} are needed to see "
+            "a dependence on it. Pass more rows.",
+            parameter="sensitive_features",
+        )
+    ones = np.ones(len(scores)) if weights is None else weights
+    return dependence(scores[known], numbers[known], ones[known], np.arange(len(known))).value
 
 
 def dependence(
@@ -145,7 +140,9 @@ def dependence(
     With any sign :math:`\hat s` of each cell, :math:`E\,\hat s(S) (f - E f)` is at most the gap,
     and equals it for the right signs. With signs from the other half of the people, smoothed over
     neighbouring cells, its estimate is unbiased: it gives the value and the lower limit. The gap of
-    the cells themselves is on average too large, and gives the upper limit.
+    the cells themselves is on average too large, and gives the upper limit. Without a dependence
+    the signs of both halves are chance and vary together, which the error does not show. So the
+    lower limit is 0 unless a test of equal means in all cells rejects (chi-square).
     """
     cells = _cells(numbers, len(np.unique(persons)))
     n_cells = int(cells.max()) + 1
@@ -171,18 +168,18 @@ def dependence(
     (value, half), (most, wide) = ends
     value = max(value, 0.0)
     level = 1.0 - (1.0 - confidence) / n_cells
-    points = []
+    points, errors = [], np.zeros(n_cells)
     decisions = bool(np.isin(scores, (0.0, 1.0)).all())
     for cell in range(n_cells):
         rows = cells == cell
         people = len(np.unique(persons[rows]))
+        own = weights[rows] * (scores[rows] - means[cell]) / mass[cell]
+        errors[cell] = _error(own, persons[rows])
         if decisions:
             size = Weights(int(rows.sum()), weights[rows], persons=persons[rows]).size
             limits = wilson(means[cell] * size, max(round(size), 1), level)
         else:
-            own = weights[rows] * (scores[rows] - means[cell]) / mass[cell]
-            off = float(stdtrit(max(people - 1.0, 1.0), (1.0 + level) / 2.0))
-            off *= _error(own, persons[rows])
+            off = float(stdtrit(max(people - 1.0, 1.0), (1.0 + level) / 2.0)) * errors[cell]
             limits = float(means[cell]) - off, float(means[cell]) + off
         points.append(
             NumberPoint(
@@ -194,9 +191,20 @@ def dependence(
                 *limits,
             )
         )
-    return NumberDependence(
-        value, max(value - half, 0.0), max(value + half, most + wide), tuple(points)
-    )
+    low = max(value - half, 0.0)
+    if _equal(means, errors**2) > (1.0 - confidence) / 2.0:
+        low = 0.0
+    return NumberDependence(value, low, max(value + half, most + wide), tuple(points))
+
+
+def _equal(means: FloatArray, variances: FloatArray) -> float:
+    """Return the p-value of a test that independent means are equal."""
+    # In a cell where all scores are equal, the error is not 0 but unknown.
+    variances = np.maximum(variances, variances.mean() / 100.0)
+    if not variances.any():
+        return float(np.ptp(means) == 0.0)
+    mean = np.average(means, weights=1.0 / variances)
+    return float(chdtrc(max(len(means) - 1.0, 1.0), ((means - mean) ** 2 / variances).sum()))
 
 
 def _cells(numbers: FloatArray, n_people: int) -> NDArray[np.intp]:

@@ -27,6 +27,7 @@ from fairmatch.measures.intervals import (
     limit_of_means,
     limit_of_rates,
 )
+from fairmatch.measures.numbers import gap_along, is_seen
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
@@ -47,48 +48,6 @@ def _mean_score(group: GroupScores, settings: Settings) -> float:
 class Measure:
     """A gap between groups: how it is computed, what it is called and what it needs.
 
-    Attributes
-    ----------
-    name : str
-        Name of the measure.
-    symbol : str
-        The paper's symbol.
-    title : str
-        What the measure compares, as a heading.
-    words : str
-        What its value means, in plain English.
-    formula : str
-        The formula for two groups, as LaTeX.
-    interval : callable or None
-        Takes a `GroupPair`, the compared classes and a level of confidence, and returns an
-        `Interval`. It is None for measures of matched people, whose interval is that of the pairs.
-    level : callable
-        Takes the `GroupScores` of a group and the `Settings`, and returns one number. The group
-        with the larger number is better off.
-    distance : callable, optional
-        Takes the `GroupScores` of two groups and the `Settings`, and returns their gap. By default
-        it is the absolute difference of their levels.
-    labels : tuple of bool or None
-        The classes within which groups are compared: True is Y = 1, False is Y = 0, None is
-        everybody.
-    agg : {"mean", "worst_case"}
-        Whether the gaps of several classes are averaged, or the largest counts.
-    unit : {"share", "score", "deviation"}
-        What the value counts: shares of people, scores in their own unit, or standard deviations.
-    limit : callable, optional
-        Takes the groups, an error probability and the `Settings`, and returns an upper confidence
-        limit of the largest gap. A measure without it cannot be bounded with confidence.
-    needs_coupling : bool
-        Whether the measure compares matched people.
-    needs_decisions : bool
-        Whether scores must decide, as probabilities do.
-    needs_bounds : bool
-        Whether scores must lie in [0, 1].
-    needs_unit : bool
-        Whether scores must have a unit, as predictions of a number do.
-    several : ClassRates or ClassScores, optional
-        What the measure is for three or more classes. Without it, it is for two classes only.
-
     Examples
     --------
     >>> from fairmatch.measures import MEASURES
@@ -97,22 +56,39 @@ class Measure:
     ('ΔEO', (True, False), True)
     """
 
-    name: str
-    symbol: str
-    title: str
-    words: str
-    formula: str
+    name: str  #: Name of the measure.
+    symbol: str  #: The paper's symbol.
+    title: str  #: What the measure compares, as a heading.
+    words: str  #: What its value means, in plain English.
+    formula: str  #: The formula for two groups, as LaTeX.
+    #: Takes a `GroupPair`, the compared classes and a level of confidence, and returns an
+    #: `Interval`. It is None for measures of matched people, whose interval is that of the pairs.
     interval: IntervalMethod | None
+    #: Takes the `GroupScores` of a group and the `Settings`, and returns one number. The group with
+    #: the larger number is better off.
     level: Level = _mean_score
+    #: Takes the `GroupScores` of two groups and the `Settings`, and returns their gap. By default
+    #: it is the absolute difference of their levels.
     distance: Distance | None = None
+    #: The classes within which groups are compared: True is Y = 1, False is Y = 0, None is
+    #: everybody.
     labels: Labels = (None,)
+    #: One of "mean", "worst_case". Whether the gaps of several classes are averaged, or the largest
+    #: counts.
     agg: str = "mean"
+    #: One of "share", "score", "deviation". What the value counts: shares of people, scores in
+    #: their own unit, or standard deviations.
     unit: str = "share"
+    #: Takes the groups, an error probability and the `Settings`, and returns an upper confidence
+    #: limit of the largest gap. A measure without it cannot be bounded with confidence.
     limit: LimitMethod | None = None
-    needs_coupling: bool = False
-    needs_decisions: bool = False
-    needs_bounds: bool = False
-    needs_unit: bool = False
+    needs_coupling: bool = False  #: Whether the measure compares matched people.
+    needs_decisions: bool = False  #: Whether scores must decide, as probabilities do.
+    needs_bounds: bool = False  #: Whether scores must lie in [0, 1].
+    needs_unit: bool = False  #: Whether scores must have a unit, as predictions of a number do.
+    #: Whether groups must be bands of a number, along which scores are compared.
+    needs_number: bool = False
+    #: What the measure is for three or more classes. Without it, it is for two classes only.
     several: ClassGap | None = None
 
     @property
@@ -185,21 +161,14 @@ class Measure:
 
         If people have strata, the gap of two groups is the mean of their gaps within strata that
         have people of both, weighted by the people of the two groups.
-
-        Parameters
-        ----------
-        scored : ScoredPeople
-            People and their scores.
-        coupling : Coupling, optional
-            A matching of these people, for measures that need one.
-        agg : {"mean", "worst_case"}
-            Whether the classes are averaged, or the class with the largest gap counts. By default
-            it is the measure's own.
+        ``agg`` replaces the measure's own.
         """
         agg = agg or self.agg
         if self.needs_coupling:
             assert coupling is not None
             return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
+        if self.needs_number:
+            return gap_along(scored.scores, scored.people.groups.numbers, scored.people.weights)
         pairs = list(combinations(scored.codes, 2))
         if scored.settings.outcome.several:
             own = self.of_classes()
@@ -228,17 +197,7 @@ class Measure:
     def upper_limit(self, scored: ScoredPeople, confidence: float) -> float:
         """Return an upper confidence limit of the largest gap over pairs of groups.
 
-        Parameters
-        ----------
-        scored : ScoredPeople
-            People whom the model has not seen, and their scores.
-        confidence : float
-            Smallest probability that the limit holds.
-
-        Returns
-        -------
-        float
-            The limit; NaN if a group has no rows of a class that is compared.
+        It is NaN if a group has no rows of a class that is compared.
 
         Notes
         -----
@@ -436,8 +395,20 @@ _WORST_CASE = replace(
     formula=r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
     agg="worst_case",
 )
-BOUNDED: Mapping[str, Measure] = ChainMap({_WORST_CASE.name: _WORST_CASE}, MEASURES)
-"""What ``max_gap`` can bound: every measure, and the worst case of the odds."""
+_ALONG = Measure(
+    "generalized_parity_gap",
+    "ΔGDP",
+    "Mean scores along the number",
+    "mean distance between the mean score at a person's number and the mean score of all",
+    r"E_S\, |E(f \mid S) - E f|",
+    None,
+    unit="score",
+    needs_number=True,
+)
+BOUNDED: Mapping[str, Measure] = ChainMap(
+    {_WORST_CASE.name: _WORST_CASE, _ALONG.name: _ALONG}, MEASURES
+)
+"""What ``max_gap`` can bound: every measure, the worst case of the odds, the gap of a number."""
 
 
 def bounded(outcome: Outcome) -> dict[str, Measure]:
@@ -453,14 +424,7 @@ def applicable(outcome: Outcome) -> dict[str, Measure]:
 def read_measure(value: Any, name: str = "measure", outcome: Outcome = PROBABILITY) -> Measure:
     """Return the measure with this name. Raise an error that lists the names if there is none.
 
-    Parameters
-    ----------
-    value : str or Measure
-        The name of a measure. A measure is returned unchanged.
-    name : str, default="measure"
-        How the error names the parameter.
-    outcome : Outcome, default=PROBABILITY
-        What scores are. Only their measures are known.
+    A measure is returned unchanged. ``name`` is the parameter that the error is about.
 
     Examples
     --------
@@ -529,4 +493,7 @@ def gap_values(
             if not undefined:
                 raise
             found[name] = float("nan")
+    numbers = people.groups.numbers
+    if numbers is not None and not scored.settings.outcome.several and is_seen(numbers):
+        found[_ALONG.name] = _ALONG.value(scored)
     return found

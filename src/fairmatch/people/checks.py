@@ -324,21 +324,10 @@ def near_names(given: Iterable[str], known: Sequence[str]) -> str:
 
 
 def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -> None:
-    """Raise unless a table has all of these columns. The error names every missing column.
+    """Raise unless a table has all of these columns.
 
-    Parameters
-    ----------
-    wanted : iterable of str
-        The columns that the table must have.
-    known : sequence of str
-        Columns of the table.
-    table : object
-        How the error names the table, for example by its file.
-
-    Raises
-    ------
-    ColumnError
-        If columns are missing. The error suggests the nearest name for each.
+    The error names every missing column, with the nearest name there is. ``table`` is how it names
+    the table, for example by its file.
 
     Examples
     --------

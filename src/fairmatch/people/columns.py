@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -85,21 +85,6 @@ _SHOWN = 20
 class Column:
     """A column as arrays.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column. The columns of an array are called ``x0``, ``x1``, ….
-    kind : {"numeric", "categorical"}
-        What the column holds. Text and booleans are categorical.
-    values : ndarray of shape (n_rows,)
-        Numbers, or positions in `levels` if the column is categorical; -1 where missing.
-    missing : ndarray of bool of shape (n_rows,)
-        Which values are missing: null, None or NaN.
-    levels : pandas.Index or None
-        The categories. They are those of the dtype if it fixes them, or else the sorted values.
-    fixed : bool
-        Whether the dtype fixes the categories.
-
     Examples
     --------
     >>> import pandas as pd
@@ -109,33 +94,30 @@ class Column:
     ([False, True], [1, 1])
     """
 
-    name: str
-    kind: Literal["numeric", "categorical"]
+    name: str  #: Name of the column. The columns of an array are called ``x0``, ``x1``, ….
+    #: Numbers, or positions in `levels` if the column is categorical; -1 where missing.
     values: Values
-    missing: npt.NDArray[np.bool_]
+    missing: npt.NDArray[np.bool_]  #: Which values are missing: null, None or NaN.
+    #: The categories. They are those of the dtype if it fixes them, or else the sorted values.
     levels: pd.Index[Any] | None = None
-    fixed: bool = False
+    fixed: bool = False  #: Whether the dtype fixes the categories.
 
 
 def read_columns(X: Any) -> list[Column]:
     """Read a table of pandas, polars or pyarrow, or an array of numbers, column by column.
 
-    Raises
-    ------
-    InputError
-        If there are no rows or columns, if a name is repeated, or if a column holds infinities or
-        values of different types.
-    ColumnError
-        If a column is neither numeric nor categorical, such as a column of dates.
+    A table without rows or columns, a repeated name, infinities and mixed types are an
+    `InputError`, and a column that is neither numeric nor categorical, such as dates, is a
+    `ColumnError`.
 
     Examples
     --------
     >>> import pandas as pd
     >>> age, job = read_columns(pd.DataFrame({"age": [20, 30], "job": ["nurse", "cook"]}))
-    >>> age.kind, age.values
-    ('numeric', array([20, 30]))
-    >>> job.kind, job.values, job.levels
-    ('categorical', array([1, 0]), Index(['cook', 'nurse'], dtype='object'))
+    >>> age.values, age.levels
+    (array([20, 30]), None)
+    >>> job.values, job.levels
+    (array([1, 0]), Index(['cook', 'nurse'], dtype='object'))
     """
     if nw.dependencies.is_polars_lazyframe(X):
         raise InputError("X is a lazy frame: call X.collect() first.")
@@ -233,7 +215,7 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
                 f"Column {name!r} has categories of type {levels.inferred_type}: they must be all "
                 "text, all numbers or all booleans. Convert them to one of these types."
             )
-        return Column(name, "categorical", codes, codes < 0, levels.astype(object), fixed=True)
+        return Column(name, codes, codes < 0, levels.astype(object), fixed=True)
     if isinstance(dtype, nw.Boolean):
         return _categorical(name, series.to_numpy(), [False, True])
     if isinstance(dtype, nw.Enum):
@@ -243,7 +225,7 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
         if values.dtype.kind in "iuf":  # as numbers, 9 comes before 10
             missing = np.asarray(native.is_null().to_numpy())
             codes, found = pd.factorize(np.where(missing, np.nan, values), sort=True)
-            return Column(name, "categorical", codes, missing, _whole(found))
+            return Column(name, codes, missing, _whole(found))
         return _categorical(name, values.astype(object))
     if isinstance(dtype, nw.String | nw.Categorical):
         return _categorical(name, series.cast(nw.String).to_numpy())
@@ -305,7 +287,7 @@ def as_categories(column: Column) -> Column:
     if column.levels is not None:
         return column
     codes, found = pd.factorize(np.where(column.missing, np.nan, column.values), sort=True)
-    return Column(column.name, "categorical", codes, column.missing, _whole(found))
+    return Column(column.name, codes, column.missing, _whole(found))
 
 
 _CODE_WORDS = {"code", "codes", "zip", "zipcode", "postcode", "plz", "fips", "naics", "sic",
@@ -352,27 +334,27 @@ def as_numbers(column: Column) -> Column | None:
     if level_type(column.levels.tolist()) == "text":
         return None
     numbers = np.append(column.levels.to_numpy().astype(np.float64), np.nan)
-    return Column(column.name, "numeric", numbers[column.values], column.missing)
+    return Column(column.name, numbers[column.values], column.missing)
 
 
 def _numeric(name: str, values: Values) -> Column:
     if values.dtype.kind != "f":
-        return Column(name, "numeric", values, np.zeros(len(values), dtype=bool))
+        return Column(name, values, np.zeros(len(values), dtype=bool))
     if np.isinf(values).any():
         raise InputError(
             f"Column {name!r} holds infinite values (inf), and numbers must be finite. Replace "
             "them, or leave those rows out."
         )
-    return Column(name, "numeric", values, np.isnan(values))
+    return Column(name, values, np.isnan(values))
 
 
 def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> Column:
     missing = np.asarray(pd.isna(values))
     if levels is None:
         codes, found = pd.factorize(values, sort=True)
-        return Column(name, "categorical", codes, missing, pd.Index(found, dtype=object))
+        return Column(name, codes, missing, pd.Index(found, dtype=object))
     index = pd.Index(levels, dtype=object)
-    return Column(name, "categorical", index.get_indexer(values), missing, index, fixed=True)
+    return Column(name, index.get_indexer(values), missing, index, fixed=True)
 
 
 def split_column(X: Any, column: str | int) -> tuple[Any, Values]:

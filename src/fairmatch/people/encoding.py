@@ -32,6 +32,7 @@ from fairmatch.people.columns import (
     as_numbers,
     find_levels,
     level_type,
+    looks_like_codes,
     read_columns,
     take_rows,
 )
@@ -56,7 +57,8 @@ class Points:
     Parameters
     ----------
     numbers : ndarray of shape (n_rows, n_numbers)
-        The numeric part, as float64.
+        The numeric part, as float64. An array of float32 is not copied; rows that are taken from it
+        are float64.
     codes : ndarray of shape (n_rows, n_categories)
         The level of every category, as int32. The code -1 is a level that was not seen in fit; its
         one-hot columns are all zero.
@@ -92,7 +94,9 @@ class Points:
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
-        numbers = np.asarray(self.numbers, dtype=np.float64)
+        numbers = np.asarray(self.numbers)
+        if numbers.dtype != np.float32:
+            numbers = numbers.astype(np.float64, copy=False)
         codes = np.asarray(self.codes, dtype=np.int32)
         if numbers.ndim != 2 or codes.ndim != 2 or len(numbers) != len(codes):
             raise InputError(
@@ -115,7 +119,8 @@ class Points:
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(index, slice) and index.size == 0:
             index = index.astype(np.intp)  # NumPy reads an empty list as floats
-        return replace(self, numbers=self.numbers[index], codes=self.codes[index])
+        numbers = self.numbers[index].astype(np.float64, copy=False)
+        return replace(self, numbers=numbers, codes=self.codes[index])
 
     __getitem__ = take
 
@@ -170,7 +175,7 @@ class Points:
 
         They are computed from differences, and so without cancellation.
         """
-        difference = self.numbers[rows] - other.numbers[others]
+        difference = self.numbers[rows].astype(np.float64, copy=False) - other.numbers[others]
         squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
         for code, there in zip(self.codes.T, other.codes.T, strict=True):
             own, theirs = code[rows], there[others]
@@ -420,12 +425,7 @@ def _some(levels: Sequence[Any]) -> str:
 class Table:
     """The columns that describe people, as they were given; read and encoded on demand, once.
 
-    Parameters
-    ----------
-    source : table or array of shape (n_rows, n_columns)
-        A table of pandas, polars or pyarrow, or an array.
-    categorical : collection of str
-        Columns whose numbers are codes of categories.
+    The numbers of ``categorical`` columns are codes of categories.
 
     Examples
     --------
@@ -496,9 +496,19 @@ class Table:
         return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
 
 
-def as_table(X: Any) -> Table:
+def as_table(X: Any, categorical: Collection[str] = ()) -> Table:
     """Return a table whose columns are read once. A `Table` is returned unchanged."""
-    return X if isinstance(X, Table) else Table(X)
+    return X if isinstance(X, Table) else Table(X, categorical)
+
+
+def code_notes(table: Table | None, advice: str) -> list[str]:
+    """Return a sentence with advice on every column of numbers that looks like codes."""
+    return [
+        f"Column {column.name!r} looks like codes of a category, and was read as a number. If it "
+        f"is one, {advice.format(column.name)}."
+        for column in ([] if table is None else table.columns)
+        if column.levels is None and looks_like_codes(column.name, column.values[~column.missing])
+    ]
 
 
 def _is_category(column: Column) -> bool:

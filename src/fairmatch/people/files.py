@@ -419,29 +419,15 @@ def read_table(
     missing: Iterable[str] = (),
     encoding: str | None = None,
     decimal: str = ".",
+    categories: Sequence[str] = (),
 ) -> pd.DataFrame:
-    r"""Read a CSV or Parquet file.
+    r"""Read a CSV or Parquet file; its ending says which of the two it is.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file. Its ending decides how it is read: .csv, .tsv and .txt as text, .parquet as
-        Parquet. In a text file, commas, semicolons, tabs or bars may separate the fields.
-    text : iterable of str
-        Columns of a CSV file that are read as text: 007 stays 007.
-    missing : iterable of str
-        Words of a CSV file that stand for a missing value, in addition to the usual ones.
-    encoding : str, optional
-        The encoding of a CSV file. By default it is detected.
-    decimal : str, default="."
-        The decimal sign of numbers in a CSV file.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, cannot be read, has no rows, or is of another kind.
-    MissingExtraError
-        If the file is Parquet and pyarrow is not installed.
+    Columns of ``text`` are read as text: 007 stays 007. ``missing`` are words for a missing value,
+    beside the usual ones. The encoding is detected unless it is named. Commas, semicolons, tabs or
+    bars separate the fields of a text file. ``categories`` are columns of a Parquet file whose text
+    is read as categories, which is quicker. A file that is absent, empty, damaged or of another
+    kind is an `InputError`.
 
     Examples
     --------
@@ -465,7 +451,7 @@ def read_table(
         )
     try:
         if ending == ".parquet":
-            table = pd.read_parquet(file)
+            table = _read_categories(file, categories) if categories else pd.read_parquet(file)
         else:
             table = read_delimited(
                 file, text=text, missing=missing, encoding=encoding, decimal=decimal
@@ -484,6 +470,22 @@ def read_table(
     if table.empty:
         raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
     return table
+
+
+def _read_categories(file: Path, names: Sequence[str]) -> pd.DataFrame:
+    """Read a Parquet file with the text of some columns as categories, without decoding it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file, read_dictionary=list(names)).unify_dictionaries()
+    coded = [n for n in table.column_names if n in names and pa.types.is_dictionary(table[n].type)]
+    frame: pd.DataFrame = table.drop_columns(coded).to_pandas()
+    for name in coded:
+        column = table[name].combine_chunks()
+        codes = (column.indices.fill_null(-1) if column.null_count else column.indices).to_numpy()
+        levels = column.dictionary.to_pandas()
+        frame[name] = pd.Categorical.from_codes(codes, levels, validate=False)
+    return frame
 
 
 def find_value(

@@ -40,26 +40,6 @@ SMALL = 30
 class Groups:
     """The group of every row, as a code, and the label behind each code.
 
-    Parameters
-    ----------
-    codes : array of int, shape (n_rows,)
-        Position of each row's group in ``labels``.
-    labels : tuple
-        One label per group, in sorted order; bands are in the order of their number. The
-        combinations of several attributes have labels such as ``"female, Black"``.
-    attributes : tuple of str, default=()
-        Names of the attributes, if there are several.
-    crossed : tuple of Groups, default=()
-        The groups of each attribute by itself, if there are several.
-    apart : tuple of int, default=()
-        Codes of the groups that are compared with nobody: people whose attribute is unknown, or
-        groups that are too small.
-    ordered : bool, default=False
-        Whether the groups are bands of a number, from the lowest to the highest.
-    memberships : array of shape (n_rows, n_groups), optional
-        Probability of each group, where groups are estimated. The codes are then those of the most
-        probable group.
-
     Examples
     --------
     >>> from fairmatch.people.groups import read_groups
@@ -70,13 +50,23 @@ class Groups:
     'b'
     """
 
-    codes: NDArray[np.integer[Any]]
+    codes: NDArray[np.integer[Any]]  #: Position of each row's group in ``labels``.
+    #: One label per group, in sorted order; bands are in the order of their number. The
+    #: combinations of several attributes have labels such as ``"female, Black"``.
     labels: tuple[Any, ...]
-    attributes: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()  #: Names of the attributes, if there are several.
+    #: The groups of each attribute by itself, if there are several.
     crossed: tuple["Groups", ...] = ()
+    #: Codes of the groups that are compared with nobody: people whose attribute is unknown, or
+    #: groups that are too small.
     apart: tuple[int, ...] = ()
+    #: Whether the groups are bands of a number, from the lowest to the highest.
     ordered: bool = False
+    #: Probability of each group, where groups are estimated. The codes are then those of the most
+    #: probable group.
     memberships: FloatArray | None = None
+    #: The number of every row, where groups are bands of one; NaN where it is not known.
+    numbers: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -118,8 +108,16 @@ class Groups:
     def take(self, rows: NDArray[np.intp]) -> "Groups":
         """Return the groups of some of the rows. A label may then have no rows."""
         crossed = tuple(own.take(rows) for own in self.crossed)
-        own = None if self.memberships is None else self.memberships[rows]
-        return replace(self, codes=self.codes[rows], crossed=crossed, memberships=own)
+        memberships, numbers = (
+            None if own is None else own[rows] for own in (self.memberships, self.numbers)
+        )
+        return replace(
+            self,
+            codes=self.codes[rows],
+            crossed=crossed,
+            memberships=memberships,
+            numbers=numbers,
+        )
 
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""
@@ -212,33 +210,13 @@ def read_groups(
     name: str = "sensitive_features",
     estimated: bool = False,
 ) -> Groups:
-    """Read the sensitive features as groups.
+    """Read the sensitive features as groups: one attribute, or the combinations of several.
 
-    Parameters
-    ----------
-    sensitive_features : array-like of shape (n_rows,) or table of shape (n_rows, n_attributes)
-        One attribute, or several. With several, the combinations that occur are the groups.
-    n_rows : int, optional
-        The expected number of rows.
-    unknown : str, optional
-        The label for missing values. A value that is this word in the table, in capitals or not,
-        counts as missing. People whose attribute is missing are kept apart: they are compared
-        with nobody. By default a missing value is an error.
-    name : str, default="sensitive_features"
-        How errors name the argument.
-    estimated : bool, default=False
-        Whether groups may be probabilities. By default they are an error.
-
-    Returns
-    -------
-    Groups
-        The groups, with labels in sorted order. A label for missing values comes last.
-
-    Raises
-    ------
-    GroupError
-        If a value is missing, if there is only one group, or if one of several attributes is
-        constant.
+    ``unknown`` is the label for missing values; a value that is this word in the table, in capitals
+    or not, counts as missing. People whose attribute is missing are kept apart: they are compared
+    with nobody. Without it a missing value is an error, and so is a single group or an attribute
+    that is constant. Groups may be probabilities if ``estimated``. Labels are sorted; that of
+    missing values comes last.
 
     Examples
     --------
@@ -271,17 +249,9 @@ def read_known(
 ) -> Groups:
     """Read the sensitive features as groups, some of which may not be known.
 
-    Parameters
-    ----------
-    sensitive_features : array-like of shape (n_rows,) or table of shape (n_rows, n_attributes)
-        One attribute, or several.
-    way : {"ignore", "error", "group"}
-        What happens to rows without a group: they are compared with nobody, they are an error, or
-        they are a group of their own. Where they are no error, the word "unknown" is no group.
-    n_rows : int, optional
-        The expected number of rows.
-    estimated : bool, default=False
-        Whether groups may be probabilities.
+    ``way`` says what happens to rows without a group: they are compared with nobody ("ignore"), are
+    an "error", or are a "group" of their own. Unless they are an error, the word "unknown" is no
+    group.
 
     Examples
     --------
@@ -404,9 +374,9 @@ def _read_bands(bands: Bands, unknown: str | None, name: str) -> Groups:
     labels = [bands.labels[code] for code in present]
     places = np.full(len(codes), len(labels), dtype=_smallest(len(labels) + 1))
     places[~missing] = inverse
-    if not missing.any():
-        return Groups(places, tuple(labels), ordered=True)
-    return Groups(places, (*labels, unknown), apart=(len(labels),), ordered=True)
+    apart = (len(labels),) if missing.any() else ()
+    named = (*labels, *[unknown] * len(apart))
+    return Groups(places, named, apart=apart, ordered=True, numbers=bands.values)
 
 
 def _refuse_numbers(known: NDArray[Any], name: str) -> None:
@@ -422,7 +392,8 @@ def _refuse_numbers(known: NDArray[Any], name: str) -> None:
         raise GroupError(
             f"{name} holds {len(values)} different numbers, from {values[0]:g} to {values[-1]:g}, "
             "and each would be a group of its own. Cut the number into bands: "
-            f"fairmatch.bands(values, n=5), or fairmatch.bands(values, [{np.median(known):g}]). "
+            f"fairmatch.bands(values, n=5), or fairmatch.bands(values, [{np.median(known):g}]); "
+            f"on the command line --bands COLUMN={np.median(known):g}. "
             "If the numbers are names of groups, pass them as text.",
             parameter="sensitive_features",
         )
@@ -515,18 +486,6 @@ def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Gro
 class Criterion:
     """A criterion of fairness: the classes within which groups are compared.
 
-    Parameters
-    ----------
-    name : str
-        The name that callers pass.
-    labels : tuple of bool or None
-        The classes that are compared: True is Y = 1, False is Y = 0, and None is everybody.
-    gap_measure : str
-        Name of the measure in `fairmatch.measures` that is zero if and only if the decisions
-        satisfy the criterion.
-    words : str
-        What the criterion asks for, in words.
-
     Examples
     --------
     >>> from fairmatch.people.groups import read_criterion
@@ -534,10 +493,13 @@ class Criterion:
     (True,)
     """
 
-    name: str
+    name: str  #: The name that callers pass.
+    #: The classes that are compared: True is Y = 1, False is Y = 0, and None is everybody.
     labels: tuple[bool | None, ...]
+    #: Name of the measure in `fairmatch.measures` that is zero if and only if the decisions satisfy
+    #: the criterion.
     gap_measure: str
-    words: str
+    words: str  #: What the criterion asks for, in words.
 
     @property
     def needs_labels(self) -> bool:

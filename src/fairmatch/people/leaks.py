@@ -34,20 +34,6 @@ Attribute: TypeAlias = tuple[str | None, npt.NDArray[np.intp], tuple[Any, ...]]
 class Leak:
     """A column that gives the group away.
 
-    Attributes
-    ----------
-    column : str
-        The column.
-    kind : {"copy", "determines", "near"}
-        ``"copy"`` if it holds the names of the groups, ``"determines"`` if it determines the group
-        in every row, and ``"near"`` if it does so in nearly every row.
-    attribute : str or None
-        The attribute that it gives away, if there are several.
-    group : object or None
-        The one group that it separates from all others. It is None if it separates all groups.
-    agreement : float
-        Agreement with the group beyond chance, from 0 to 1.
-
     Examples
     --------
     >>> from fairmatch.people.leaks import Leak
@@ -55,11 +41,15 @@ class Leak:
     "column 'race_code' determines the group"
     """
 
-    column: str
+    column: str  #: The column.
+    #: One of "copy", "determines", "near". ``"copy"`` if it holds the names of the groups,
+    #: ``"determines"`` if it determines the group in every row, and ``"near"`` if it does so in
+    #: nearly every row.
     kind: Literal["copy", "determines", "near"]
-    attribute: str | None
+    attribute: str | None  #: The attribute that it gives away, if there are several.
+    #: The one group that it separates from all others. It is None if it separates all groups.
     group: Any
-    agreement: float
+    agreement: float  #: Agreement with the group beyond chance, from 0 to 1.
 
     @property
     def is_exact(self) -> bool:
@@ -80,20 +70,9 @@ class Leak:
 def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> list[Leak]:
     r"""Find the columns of a table that give the protected group away.
 
-    Parameters
-    ----------
-    X : Table, or a table or array of shape (n_rows, n_columns)
-        The columns that a model sees. One-hot columns are examined one by one, each as a sign of
-        one group.
-    sensitive_features : Groups, a column, or a table of several attributes
-        Group of every row. Rows in which it is missing are ignored.
-    near : float, default=0.9
-        Agreement beyond chance from which a column counts as a near copy.
-
-    Returns
-    -------
-    list of Leak
-        At most one per column and attribute, in the table's order.
+    There is at most one `Leak` per column and attribute, in the order of the table. One-hot columns
+    are examined one by one, each as a sign of one group. Rows without a group are ignored. ``near``
+    is the agreement beyond chance from which a column counts as a near copy.
 
     Notes
     -----

@@ -172,24 +172,6 @@ LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
 class Outcome:
     """What a score is, and what follows from it.
 
-    Attributes
-    ----------
-    name : str
-        "probability", "classes" or "number".
-    loss : Loss
-        The loss that compares a score with a label, with its link.
-    decides : bool
-        Whether a score decides: a probability at or above a threshold is a selection, and a
-        number selects nobody.
-    has_unit : bool
-        Whether scores are in units of the target, so that gaps have a unit too.
-    classes : tuple, default=()
-        Three or more classes, one for every column of the scores; empty for other outcomes.
-    ordered : bool, default=False
-        Whether the classes are in order, from the lowest to the highest.
-    favourable : tuple of int, default=()
-        Positions of the classes that are good for a person, if they are named.
-
     Examples
     --------
     >>> PROBABILITY.decide(PROBABILITY.read([0.2, 0.7]), 0.5).tolist()
@@ -198,12 +180,16 @@ class Outcome:
     (False, 'squared')
     """
 
-    name: str
-    loss: Loss
+    name: str  #: "probability", "classes" or "number".
+    loss: Loss  #: The loss that compares a score with a label, with its link.
+    #: Whether a score decides: a probability at or above a threshold is a selection, and a number
+    #: selects nobody.
     decides: bool
-    has_unit: bool
+    has_unit: bool  #: Whether scores are in units of the target, so that gaps have a unit too.
+    #: Three or more classes, one for every column of the scores; empty for other outcomes.
     classes: tuple[Any, ...] = ()
-    ordered: bool = False
+    ordered: bool = False  #: Whether the classes are in order, from the lowest to the highest.
+    #: Positions of the classes that are good for a person, if they are named.
     favourable: tuple[int, ...] = ()
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import GroupError, LabelError
 from fairmatch.people.checks import (
@@ -36,18 +36,12 @@ IndexArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What is true of every row: one of two or more classes, or a number.
+    """What is true of every row: one of two or more classes, or a number."""
 
-    Attributes
-    ----------
-    values : array of shape (n_rows,)
-        1 for the positive class and 0 for the other one, the position of the class among several,
-        or the numbers; NaN where it is unknown.
-    classes : tuple, or None
-        The negative class and the positive one, or all of several classes; None for numbers.
-    """
-
+    #: 1 for the positive class and 0 for the other one, the position of the class among several, or
+    #: the numbers; NaN where it is unknown.
     values: FloatArray
+    #: The negative class and the positive one, or all of several classes; None for numbers.
     classes: tuple[Any, ...] | None = None
 
     def __len__(self) -> int:
@@ -70,29 +64,19 @@ class Labels:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two groups whose people are compared, within one class and one stratum.
+    """Two groups whose people are compared, within one class and one stratum."""
 
-    Attributes
-    ----------
-    source, target : int
-        Code of a group, and code of the reference group.
-    label : bool or None
-        The class of the rows: True is Y = 1, False is Y = 0, None is everybody. With several
-        classes it is the position of the class.
-    source_rows, target_rows : array of int
-        Positions of the rows that carry mass.
-    weight : float
-        Weight of the comparison. The weights of all comparisons sum to 1.
-    stratum : int or None
-        Code of the stratum that the rows are from; None where there are no strata.
-    """
-
+    #: Code of a group, and code of the reference group.
     source: int
     target: int
+    #: The class of the rows: True is Y = 1, False is Y = 0, None is everybody. With several classes
+    #: it is the position of the class.
     label: int | None
+    #: Positions of the rows that carry mass.
     source_rows: IndexArray
     target_rows: IndexArray
-    weight: float
+    weight: float  #: Weight of the comparison. The weights of all comparisons sum to 1.
+    #: Code of the stratum that the rows are from; None where there are no strata.
     stratum: int | None = None
 
     @property
@@ -118,21 +102,6 @@ class Comparison:
 class People:
     """The rows of a table, parsed once.
 
-    Attributes
-    ----------
-    groups : Groups
-        The protected group of every row.
-    table : Table, optional
-        The columns that describe people.
-    labels : Labels, optional
-        What is true of every row.
-    weight : Weights, optional
-        Weight of every row. None means that every row is one person.
-    strata : Codes, optional
-        Levels within which people are compared. None compares everybody.
-    ids : tuple of str, optional
-        Identifier of every row. Rows with the same identifier are the same person.
-
     Examples
     --------
     >>> from fairmatch.people.groups import read_criterion, read_groups
@@ -144,12 +113,16 @@ class People:
     2
     """
 
-    groups: Groups
-    table: Table | None = None
-    labels: Labels | None = None
-    weight: Weights | None = None
+    groups: Groups  #: The protected group of every row.
+    table: Table | None = None  #: The columns that describe people.
+    labels: Labels | None = None  #: What is true of every row.
+    weight: Weights | None = None  #: Weight of every row. None means that every row is one person.
+    #: Levels within which people are compared. None compares everybody.
     strata: Codes | None = None
+    #: Identifier of every row. Rows with the same identifier are the same person.
     ids: tuple[str, ...] | None = None
+    #: Position of every person, where distances do not come from the table.
+    embedding: NDArray[np.floating[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -192,6 +165,7 @@ class People:
             None if self.weight is None else self.weight.take(rows),
             None if self.strata is None else self.strata.take(rows),
             None if self.ids is None else tuple(self.ids[row] for row in rows),
+            None if self.embedding is None else self.embedding[rows],
         )
 
     def expanded(self) -> tuple[People, IndexArray]:
@@ -213,20 +187,10 @@ class People:
     def comparisons(self, criterion: Criterion, reference: Any = None) -> list[Comparison]:
         """Return every group with the reference group, within each compared class and stratum.
 
-        Bands of a number are compared with the next band instead, unless a reference is named.
-
-        Parameters
-        ----------
-        criterion : Criterion
-            Which classes are compared.
-        reference : a group label, optional
-            The group with which every other group is compared. By default it is the largest.
-
-        Returns
-        -------
-        list of Comparison
-            All comparisons weigh the same, so small groups count as much as large ones. Strata
-            without people of both groups are left out, and strata weigh by their people.
+        The reference is the largest group, unless one is named. Bands of a number are compared with
+        the next band instead, unless a reference is named. All comparisons weigh the same, so small
+        groups count as much as large ones. Strata without people of both groups are left out, and
+        strata weigh by their people.
         """
         groups, weights = self.groups, self.weights
         target = groups.reference(reference, weights)
@@ -344,28 +308,9 @@ def read_people(
 ) -> People:
     """Read what callers pass about people.
 
-    Parameters
-    ----------
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
-    n_rows : int
-        Number of rows.
-    X : table or array of shape (n_rows, n_columns), optional
-        The columns that describe people. They are read when they are needed.
-    y : array-like of shape (n_rows,), optional
-        Labels of two classes, or of several.
-    pos_label : default=1
-        The label that counts as positive. With None it is the greater of the two.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    name : str, default="y_true"
-        How errors name the labels.
-    given : names of columns of X, an array or a table, optional
-        The factors within whose levels people are compared.
-    estimated : bool, default=False
-        Whether groups may be probabilities.
-    classes : tuple, default=()
-        The classes, if there are more than two.
+    ``name`` is how errors name the labels ``y``. With ``pos_label=None`` the greater of two labels
+    is positive; with ``classes`` there are more than two. Groups may be probabilities if
+    ``estimated``. The table is read when it is needed.
     """
     groups = read_groups(sensitive_features, n_rows=n_rows, estimated=estimated)
     weights = read_weights(sample_weight, n_rows=n_rows)

@@ -28,6 +28,8 @@ _SHUFFLES = 3
 _TREES = 60
 # Of the third fold, at most so many rows times columns are shuffled, and at least so many rows.
 _MOST_SHUFFLED, _LEAST_SHUFFLED = 100_000, 500
+# So many numbers are predicted at once.
+_MOST_PREDICTED = 5_000_000
 # A column counts if shuffling it adds to the loss by more than this many standard errors.
 _ERRORS = 2.0
 # What HistGradientBoosting accepts as categories.
@@ -39,17 +41,6 @@ _MOST_COLUMNS = 200
 @dataclass(frozen=True, eq=False)
 class Similarity:
     r"""What makes two people alike.
-
-    Attributes
-    ----------
-    how : {"range", "weights", "relevance", "embedding"}
-        Where the distance comes from: every column by its range, weights of columns, relevance to
-        the outcome, or an embedding.
-    weights : dict or None
-        Column to its weight; columns that are not listed do not count. None if every column counts
-        by its range, and for an embedding.
-    embedding : array of shape (n_rows, n_dimensions), or None
-        Position of every person.
 
     Notes
     -----
@@ -65,9 +56,13 @@ class Similarity:
     [0.0, 0.5, 2.0]
     """
 
+    #: One of "range", "weights", "relevance", "embedding". Where the distance comes from: every
+    #: column by its range, weights of columns, relevance to the outcome, or an embedding.
     how: str = "range"
+    #: Column to its weight; columns that are not listed do not count. None if every column counts
+    #: by its range, and for an embedding.
     weights: dict[str, float] | None = None
-    embedding: npt.NDArray[np.floating[Any]] | None = None
+    embedding: npt.NDArray[np.floating[Any]] | None = None  #: Position of every person.
 
     def scales(self, groups: Mapping[str, slice], width: int) -> FloatArray:
         """Return the factor of every encoded column: the square root of its column's weight."""
@@ -82,8 +77,7 @@ class Similarity:
         """Return people as points whose squared distance says how different they are."""
         if self.embedding is not None:
             check_length(self.embedding, len(as_table(X)), "similarity")
-            numbers = self.embedding.astype(np.float64, copy=False)
-            return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+            return embedded(self.embedding)
         table = as_table(X)
         if self.weights is None:
             return table.points
@@ -97,6 +91,18 @@ class Similarity:
         return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
 
 
+def embedded(embedding: npt.NDArray[np.floating[Any]]) -> Points:
+    """Return the rows of an embedding as points. An array of float32 is not copied."""
+    numbers: Any = embedding
+    return Points(numbers, np.empty((len(embedding), 0), dtype=np.int32))
+
+
+def is_embedding(similarity: Any) -> bool:
+    """Return whether a caller says who is alike by one row of numbers per person."""
+    words = isinstance(similarity, Sequence) and all(isinstance(one, str) for one in similarity)
+    return not (similarity is None or words or isinstance(similarity, str | Mapping | Similarity))
+
+
 def read_similarity(
     similarity: Any,
     X: Any,
@@ -106,20 +112,9 @@ def read_similarity(
 ) -> Similarity:
     """Return what makes people alike, as a caller says it.
 
-    Parameters
-    ----------
-    similarity : None, list of columns, mapping, "relevance", array or Similarity
-        None counts every column by its range. A list of columns counts only these. A mapping gives
-        each column a weight. "relevance" weighs columns by how much they matter to the outcome. An
-        array has one row per person, such as an embedding of texts.
-    X : table or array of shape (n_rows, n_columns)
-        The columns that describe people.
-    labels : Labels, optional
-        The outcome, for "relevance".
-    sample_weight : array of shape (n_rows,), optional
-        Weight of every row, for "relevance".
-    random_state : int, default=0
-        Seed of folds and shuffles, for "relevance".
+    None counts every column by its range, a list counts only these columns, and a mapping gives
+    each column a weight. "relevance" weighs columns by how much they matter to ``labels``. An array
+    has one row per person, such as an embedding of texts.
 
     Examples
     --------
@@ -159,7 +154,7 @@ def read_similarity(
                 parameter="similarity",
             )
         return Similarity("weights", weights)
-    if isinstance(similarity, Sequence) and all(isinstance(name, str) for name in similarity):
+    if not is_embedding(similarity):
         if not similarity:
             raise InputError("similarity is an empty list. Name a column.", parameter="similarity")
         check_names(similarity, names, table="X")
@@ -213,21 +208,7 @@ def relevance(
 ) -> dict[str, float]:
     r"""Return how much each column matters to the outcome, as weights of a squared distance.
 
-    Parameters
-    ----------
-    X : table or array of shape (n_rows, n_columns)
-        The columns that describe people.
-    labels : Labels
-        The outcome: two classes, or numbers.
-    sample_weight : array of shape (n_rows,), optional
-        Weight of every row.
-    random_state : int, default=0
-        Seed of folds and shuffles.
-
-    Returns
-    -------
-    dict
-        Column to its weight. Columns that do not matter are left out.
+    Columns that do not matter are left out.
 
     Notes
     -----
@@ -312,22 +293,27 @@ def _rises(
             random_state=seed,
             early_stopping=False,
         )
-        model.fit(codes[train], target[train], sample_weight=mass[train])
+        # Equal weights are left out, because bins are found much faster without weights.
+        own = None if np.ptp(mass) == 0.0 else mass[train]
+        model.fit(codes[train], target[train], sample_weight=own)
         test = test[: max(_MOST_SHUFFLED // len(columns), _LEAST_SHUFFLED)]  # in random order
         own, truth, weight = codes[test], target[test].astype(np.float64), mass[test]
-        # All shuffles of a column are predicted at once: a call of `predict` has a fixed price.
-        shuffled = np.tile(own, (_SHUFFLES + 1, 1))
-        for at in range(len(columns)):
-            parts = [generator.permutation(own[:, at]) for _ in range(_SHUFFLES)]
-            shuffled[:, at] = np.concatenate([own[:, at], *parts])
+        # Many columns are predicted at once: a call of `predict` has a fixed price.
+        n_once = max(_MOST_PREDICTED // ((_SHUFFLES + 1) * own.size), 1)
+        for start in range(0, len(columns), n_once):
+            some = range(start, min(start + n_once, len(columns)))
+            shuffled = np.tile(own, (len(some), _SHUFFLES + 1, 1, 1))
+            for part, at in zip(shuffled, some, strict=True):
+                part[1:, :, at] = [generator.permutation(own[:, at]) for _ in range(_SHUFFLES)]
+            rows = shuffled.reshape(-1, len(columns))
             if decides:
-                share = np.clip(model.predict_proba(shuffled)[:, 1], 1e-12, 1.0 - 1e-12)
-                loss = -np.log(np.where(np.tile(truth, _SHUFFLES + 1) > 0.0, share, 1.0 - share))
+                share = np.clip(model.predict_proba(rows)[:, 1], 1e-12, 1.0 - 1e-12)
+                share = share.reshape(-1, len(own))
+                loss = -np.log(np.where(truth > 0.0, share, 1.0 - share))
             else:
-                loss = (model.predict(shuffled) - np.tile(truth, _SHUFFLES + 1)) ** 2
-            plain, *others = np.average(loss.reshape(_SHUFFLES + 1, -1), axis=1, weights=weight)
-            rises[at, fold] = np.array(others) - plain
-            shuffled[:, at] = np.tile(own[:, at], _SHUFFLES + 1)
+                loss = (model.predict(rows).reshape(-1, len(own)) - truth) ** 2
+            means = np.average(loss, axis=1, weights=weight).reshape(len(some), -1)
+            rises[some.start : some.stop, fold] = means[:, 1:] - means[:, :1]
     return rises.reshape(len(columns), -1)
 
 

@@ -33,18 +33,11 @@ _MISSING = "missing"
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """A level of every row, as a code, and the label behind each code.
+    """A level of every row, as a code, and the label behind each code."""
 
-    Attributes
-    ----------
-    values : array of int, shape (n_rows,)
-        Position of each row's level in ``labels``; -1 for a level that is not among them.
-    labels : tuple of str
-        The levels.
-    """
-
+    #: Position of each row's level in ``labels``; -1 for a level that is not among them.
     values: npt.NDArray[np.integer[Any]]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  #: The levels.
 
     def take(self, rows: npt.NDArray[np.intp]) -> Codes:
         """Return the levels of some of the rows."""
@@ -64,24 +57,13 @@ class Codes:
 
 @dataclass(frozen=True)
 class Factor:
-    """A column within whose levels people are compared.
+    """A column within whose levels people are compared."""
 
-    Attributes
-    ----------
-    name : str
-        The column.
-    labels : tuple of str
-        The levels, or the bands of a number, in words.
-    levels : tuple, or None
-        The values behind the labels. None if a number was cut into bands.
-    edges : tuple of float
-        Upper ends of all bands but the last.
-    """
-
-    name: str
-    labels: tuple[str, ...]
+    name: str  #: The column.
+    labels: tuple[str, ...]  #: The levels, or the bands of a number, in words.
+    #: The values behind the labels. None if a number was cut into bands.
     levels: tuple[Any, ...] | None = None
-    edges: tuple[float, ...] = ()
+    edges: tuple[float, ...] = ()  #: Upper ends of all bands but the last.
 
     @classmethod
     def fit(cls, column: Column) -> Factor:
@@ -119,15 +101,6 @@ class Factor:
 class Given:
     """The combinations of levels of one or several factors: strata.
 
-    Attributes
-    ----------
-    factors : tuple of Factor
-        The factors.
-    places : tuple of int
-        The combinations that occur, as numbers.
-    labels : tuple of str
-        The combinations in words.
-
     Examples
     --------
     >>> import pandas as pd
@@ -136,9 +109,9 @@ class Given:
     ('title clerk, hours 38', 'title clerk, hours 40', 'title head, hours 40')
     """
 
-    factors: tuple[Factor, ...]
-    places: tuple[int, ...]
-    labels: tuple[str, ...]
+    factors: tuple[Factor, ...]  #: The factors.
+    places: tuple[int, ...]  #: The combinations that occur, as numbers.
+    labels: tuple[str, ...]  #: The combinations in words.
 
     @classmethod
     def fit(cls, columns: Sequence[Column]) -> Given:
@@ -185,17 +158,7 @@ def pool_strata(strata: Codes, groups: Groups) -> npt.NDArray[np.intp]:
 
 
 def given_columns(given: Any, table: Table | None, n_rows: int) -> list[Column]:
-    """Return the columns that a caller names or passes as factors.
-
-    Parameters
-    ----------
-    given : str, sequence of str, array or table
-        Names of columns of the table, or the factors themselves.
-    table : Table or None
-        The table whose columns may be named.
-    n_rows : int
-        Number of rows.
-    """
+    """Return the columns that a caller names or passes as factors."""
     named = [given] if isinstance(given, str) else given
     is_list = isinstance(named, list | tuple) and all(isinstance(name, str) for name in named)
     if is_list and (isinstance(given, str) or len(named) != n_rows or table is not None):
@@ -231,16 +194,9 @@ def given_columns(given: Any, table: Table | None, n_rows: int) -> list[Column]:
 def read_given(given: Any, *, n_rows: int, table: Table | None = None) -> Codes | None:
     """Return the strata within which people are compared; None stays None.
 
-    Parameters
-    ----------
-    given : str, sequence of str, array-like of shape (n_rows,), or table
-        Names of columns of ``table``, or the factors themselves. The combinations of several
-        factors are the strata. A number with more than ten different values is cut into five bands
-        of about as many rows, and the labels of the strata state the bands.
-    n_rows : int
-        Number of rows.
-    table : Table, optional
-        The table whose columns may be named.
+    ``given`` names columns of the table, or holds the factors themselves. The combinations of
+    several factors are the strata. A number with more than ten different values is cut into five
+    bands of about as many rows, and the labels of the strata state the bands.
 
     Examples
     --------

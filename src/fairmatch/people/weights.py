@@ -17,32 +17,17 @@ KINDS = ("survey", "counts")
 
 @dataclass(frozen=True)
 class Moments:
-    """A mean, and how well it is known.
+    """A mean, and how well it is known."""
 
-    Attributes
-    ----------
-    mean : float
-        The weighted mean.
-    variance : float
-        Variance of one value. The variance of the mean is ``variance / size``.
-    size : float
-        How many people the mean rests on.
-    """
-
-    mean: float
-    variance: float
-    size: float
+    mean: float  #: The weighted mean.
+    variance: float  #: Variance of one value. The variance of the mean is ``variance / size``.
+    size: float  #: How many people the mean rests on.
 
     def error(self, width: float = 1.0) -> float:
-        """Return the squared standard error of the mean.
+        """Return the squared standard error of the mean of values in a range of this width.
 
         If a few people have equal values, others may still have another value. So the variance is
         at least about one over the size, as if there were one more success and one more failure.
-
-        Parameters
-        ----------
-        width : float, default=1.0
-            Length of the range in which values lie.
         """
         floor = min(1.0 / self.size, 0.25) * width**2
         return max(self.variance, floor) / self.size
@@ -51,17 +36,6 @@ class Moments:
 @dataclass(frozen=True, eq=False)
 class Weights:
     r"""Weight of every row, and what kind of weight it is.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows.
-    values : array of shape (n_rows,) or None
-        Weight of every row. None means that every row is one person.
-    is_counts : bool
-        Whether a weight is a number of people rather than a survey weight.
-    persons : array of int of shape (n_rows,) or None
-        The person of every row, where a person may have several rows. None means one row each.
 
     Notes
     -----
@@ -80,9 +54,11 @@ class Weights:
     (4.0, 2.67)
     """
 
-    n_rows: int
+    n_rows: int  #: Number of rows.
+    #: Weight of every row. None means that every row is one person.
     values: FloatArray | None = None
-    is_counts: bool = False
+    is_counts: bool = False  #: Whether a weight is a number of people rather than a survey weight.
+    #: The person of every row, where a person may have several rows. None means one row each.
     persons: NDArray[np.intp] | None = None
 
     def take(self, rows: NDArray[Any]) -> Weights:

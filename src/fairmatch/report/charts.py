@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.measures import MEASURES
+from fairmatch.measures.registry import BOUNDED
 from fairmatch.people.files import whole_file
 from fairmatch.report.wording import shown_name
 
@@ -156,4 +156,4 @@ def tradeoff_rows(points: pd.DataFrame, gap: str) -> list[Row]:
 
 def gap_axis(gap: str) -> str:
     """Return the title of an axis of gaps."""
-    return f"{MEASURES[gap].title} ({MEASURES[gap].symbol})"
+    return f"{BOUNDED[gap].title} ({BOUNDED[gap].symbol})"

@@ -19,7 +19,7 @@ from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.nearest import POSITION_SLACK, MatchingCurve, matching_curve
 from fairmatch.measures import MEASURES, gap_table
 from fairmatch.measures.registry import read_measure
-from fairmatch.people.checks import FloatArray, read_labels, read_scores, read_weights
+from fairmatch.people.checks import read_labels, read_scores, read_weights
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import whole_file
 from fairmatch.people.groups import read_groups
@@ -55,13 +55,15 @@ class Display(ABC):
 
     # The arguments of `from_estimator` that `from_predictions` needs too.
     _passed_on: ClassVar[tuple[str, ...]] = ("pos_label",)
+    # Whether a path can be drawn, or models alone.
+    _draws_paths: ClassVar[bool] = False
 
     @classmethod
     def from_estimator(
         cls: type[Kind],
         estimator: Any,
         X: Any,
-        y: ArrayLike | None = None,
+        y: Any = None,
         *,
         sensitive_features: ArrayLike,
         pos_label: Any = 1,
@@ -73,7 +75,7 @@ class Display(ABC):
         Parameters
         ----------
         estimator : fitted classifier, or mapping of names to them
-            The model or models that score the rows.
+            The model or models that score the rows; `TradeoffDisplay` takes a `FairnessPath` too.
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         y : array-like of shape (n_rows,), optional
@@ -91,10 +93,23 @@ class Display(ABC):
         -------
         Display
         """
-        scores = scores_of(named(estimator, name), X, sensitive_features, pos_label)
+        found: dict[str, Any] = {}
+        for own, model in named(estimator, name).items():
+            if cls._draws_paths and isinstance(model, FairnessPath):
+                weights = settings.get("sample_weight")
+                found[own if model is not estimator else ""] = model.curve(
+                    X, y, sensitive_features=sensitive_features, sample_weight=weights
+                )
+                continue
+            if not hasattr(model, "predict_proba"):
+                raise InputError(
+                    f"{own} is {type(model).__name__}, which has no predict_proba. Pass a fitted "
+                    "classifier, or pass its scores to from_predictions."
+                )
+            found[own] = score_people(model, X, sensitive_features, pos_label)
         given = {"X": X, "pos_label": pos_label}
         settings |= {key: given[key] for key in cls._passed_on}
-        return cls.from_predictions(y, scores, sensitive_features=sensitive_features, **settings)
+        return cls.from_predictions(y, found, sensitive_features=sensitive_features, **settings)
 
     @classmethod
     @abstractmethod
@@ -165,6 +180,20 @@ class Display(ABC):
         return self.chart_._repr_mimebundle_(include, exclude)
 
 
+def _draw_lines(
+    ax: Any, rows: Sequence[Mapping[str, Any]], x: str, y: str, order: str, style: str
+) -> dict[str, Any]:
+    """Draw a line through the points of every series, and return the lines by name."""
+    lines = {}
+    for name in dict.fromkeys(row["series"] for row in rows):
+        own = sorted((r for r in rows if r["series"] == name), key=lambda r: r[order] or 0.0)
+        (lines[name],) = ax.plot([r[x] for r in own], [r[y] for r in own], style, label=name)
+    ax.set_xlim(left=0.0)
+    if len(lines) > 1:
+        ax.legend()
+    return lines
+
+
 def _new_axes() -> Any:
     try:
         from matplotlib.figure import Figure
@@ -186,22 +215,6 @@ def named(given: Any, name: str | None) -> dict[str, Any]:
     if name is None:
         name = type(given).__name__ if hasattr(given, "predict_proba") else "model"
     return {name: given}
-
-
-def scores_of(
-    estimators: Mapping[str, Any], X: Any, sensitive_features: ArrayLike, pos_label: Any
-) -> dict[str, FloatArray]:
-    """Return the scores of some rows by each fitted classifier."""
-    for name, model in estimators.items():
-        if not hasattr(model, "predict_proba"):
-            raise InputError(
-                f"{name} is {type(model).__name__}, which has no predict_proba. Pass a fitted "
-                "classifier, or pass its scores to from_predictions."
-            )
-    return {
-        name: score_people(model, X, sensitive_features, pos_label)
-        for name, model in estimators.items()
-    }
 
 
 class GapDisplay(Display):
@@ -254,10 +267,8 @@ class GapDisplay(Display):
             The label that counts as positive.
         name : str, optional
             Name of a single model; by default "model".
-        backend : {"altair", "matplotlib"}, default="altair"
-            The library that draws the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw on. They imply matplotlib.
+        backend, ax : optional
+            What `plot` takes.
         **settings
             Further arguments of `fairmatch.audit`: threshold, confidence, n_resamples, and others.
 
@@ -390,10 +401,8 @@ class MatchingDisplay(Display):
             Seed of the sample.
         name : str, optional
             Name of a single model; by default "model".
-        backend : {"altair", "matplotlib"}, default="altair"
-            The library that draws the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw on. They imply matplotlib.
+        backend, ax : optional
+            What `plot` takes.
 
         Returns
         -------
@@ -440,17 +449,13 @@ class MatchingDisplay(Display):
 
     def _draw_matplotlib(self, ax: Any) -> None:
         rows = self._rows()
-        for name in dict.fromkeys(row["series"] for row in rows):
-            own = sorted((row for row in rows if row["series"] == name), key=lambda r: r["gap"])
-            (line,) = ax.plot([r["gap"] for r in own], [r["position"] for r in own], label=name)
-            mark = next(row for row in own if row["slack"] == POSITION_SLACK)
-            ax.plot(mark["gap"], mark["position"], "o", color=line.get_color())
-        ax.set_xlim(left=0.0)
+        lines = _draw_lines(ax, rows, "gap", "position", "gap", "-")
+        for row in rows:
+            if row["slack"] == POSITION_SLACK:
+                ax.plot(row["gap"], row["position"], "o", color=lines[row["series"]].get_color())
         ax.set_ylim(bottom=0.0)
         ax.set_xlabel("mean score gap of matched people")
         ax.set_ylabel("distance: 0 = nearest, 1 = random")
-        if len(self.curves) > 1:
-            ax.legend()
 
 
 class TradeoffDisplay(Display):
@@ -475,6 +480,8 @@ class TradeoffDisplay(Display):
     [['first', 1.0, 0.5], ['second', 0.75, 0.0]]
     """
 
+    _draws_paths: ClassVar[bool] = True
+
     def __init__(self, points: pd.DataFrame, gap: str = "demographic_parity_gap") -> None:
         self.points = points
         self.gap = read_measure(gap, "gap").name
@@ -484,69 +491,6 @@ class TradeoffDisplay(Display):
                 f"points has no column {missing[0]!r}. Pass a table of FairnessPath.curve, or use "
                 "from_predictions."
             )
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: ArrayLike,
-        gap: str = "demographic_parity_gap",
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = 1,
-        name: str | None = None,
-        backend: str = "altair",
-        ax: Any = None,
-        **settings: Any,
-    ) -> TradeoffDisplay:
-        """Measure paths or fitted classifiers on a table and draw accuracy against a gap.
-
-        Parameters
-        ----------
-        estimator : FairnessPath, fitted classifier, or mapping of names to them
-            The model or models that score the rows.
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit.
-        y : array-like of shape (n_rows,)
-            Labels.
-        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row.
-        gap : str, default="demographic_parity_gap"
-            Name of a measure in `fairmatch.measures.MEASURES`.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        pos_label : default=1
-            The label that counts as positive.
-        name : str, optional
-            Name of a single model; by default the name of its class.
-        backend : {"altair", "matplotlib"}, default="altair"
-            The library that draws the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw on. They imply matplotlib.
-        **settings
-            Further arguments of `from_predictions`.
-
-        Returns
-        -------
-        TradeoffDisplay
-        """
-        given: dict[str, Any] = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-        }
-        parts = []
-        for own, model in named(estimator, name).items():
-            if isinstance(model, FairnessPath):
-                curve = model.curve(X, y, **given)
-                parts.append(curve if model is estimator else curve.assign(model=own))
-            else:
-                measured = super().from_estimator(
-                    model, X, y, gap=gap, pos_label=pos_label, name=own, **given, **settings
-                )
-                parts.append(measured.points)
-        return cls(pd.concat(parts, ignore_index=True), gap).plot(backend=backend, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -583,10 +527,8 @@ class TradeoffDisplay(Display):
             Scores at or above it are selected.
         name : str, optional
             Name of a single model; by default "model".
-        backend : {"altair", "matplotlib"}, default="altair"
-            The library that draws the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw on. They imply matplotlib.
+        backend, ax : optional
+            What `plot` takes.
 
         Returns
         -------
@@ -598,8 +540,11 @@ class TradeoffDisplay(Display):
                 f"gap={gap!r} compares matched people, and scores alone have no matching. Choose "
                 "another gap, or pass a table of FairnessPath.curve to TradeoffDisplay."
             )
-        rows = []
+        parts = []
         for own, given in named(y_score, name).items():
+            if isinstance(given, pd.DataFrame):  # the curve of a path
+                parts.append(given.assign(model=own) if own else given)
+                continue
             scores = read_scores(given)
             right = (scores >= threshold) == read_labels(
                 y_true, n_rows=len(scores), pos_label=pos_label
@@ -613,10 +558,9 @@ class TradeoffDisplay(Display):
                 pos_label=pos_label,
             )
             weights = read_weights(sample_weight, n_rows=len(scores))
-            rows.append(
-                {"model": own, "accuracy": float(np.average(right, weights=weights)), **gaps}
-            )
-        return cls(pd.DataFrame(rows), gap).plot(backend=backend, ax=ax)
+            accuracy = float(np.average(right, weights=weights))
+            parts.append(pd.DataFrame([{"model": own, "accuracy": accuracy, **gaps}]))
+        return cls(pd.concat(parts, ignore_index=True), gap).plot(backend=backend, ax=ax)
 
     def _drawn(self) -> list[str]:
         if "model" in self.points:
@@ -633,17 +577,9 @@ class TradeoffDisplay(Display):
     def _draw_matplotlib(self, ax: Any) -> None:
         rows = tradeoff_rows(self.points, self.gap)
         joined = "fairness_weight" in self.points
-        series = list(dict.fromkeys(row["series"] for row in rows))
-        for own in series:
-            part = [row for row in rows if row["series"] == own]
-            part.sort(key=lambda row: row["weight"] or 0.0)
-            at = [row["gap"] for row in part], [row["accuracy"] for row in part]
-            ax.plot(*at, "o-" if joined else "o", label=own)
-        if len(series) > 1:
-            ax.legend()
+        _draw_lines(ax, rows, "gap", "accuracy", "weight", "o-" if joined else "o")
         for row in [] if joined else rows:
             at = row["gap"], row["accuracy"]
             ax.annotate(row["label"], at, xytext=(6, 4), textcoords="offset points")
-        ax.set_xlim(left=0.0)
         ax.set_xlabel(gap_axis(self.gap))
         ax.set_ylabel("accuracy")

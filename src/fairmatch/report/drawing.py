@@ -33,13 +33,7 @@ def different(rows: Sequence[Row], field: str) -> list[str]:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return round numbers from low to high.
-
-    Examples
-    --------
-    >>> ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
+    """Return round numbers from low to high."""
     power = floor(log10((high - low) / most))
     step = 10.0**power
     step *= next(m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= most + 1e-9)
@@ -49,10 +43,18 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     ]
 
 
-def mark(k: int) -> str:
-    """Return the mark of a series for a legend."""
+def mark(k: int, n_shades: int = 0) -> str:
+    """Return the mark of a series for a legend, or of one of so many shades."""
+    if n_shades:
+        shade = f'<rect class="s1" x="-6" y="-6" width="12" height="12" {_shade(k, n_shades)}/>'
+        return f'<svg class="swatch" viewBox="-7 -7 14 14">{shade}</svg>'
     shape = SHAPES[k % len(SHAPES)]
     return f'<svg class="swatch" viewBox="-7 -7 14 14"><path class="{_hue(k)}" d="{shape}"/></svg>'
+
+
+def _shade(k: int, n_shades: int) -> str:
+    """Return how dark the k-th class in order is."""
+    return f'style="fill-opacity:{0.12 + 0.88 * k / max(n_shades - 1, 1):.2f}"'
 
 
 def _hue(k: int) -> str:
@@ -173,6 +175,34 @@ def dots(
         parts += scale.line(at, top, y, words)
         said.append(f"the dashed line is {words}, at {_number(at, percent)}")
     return _svg(y + 38, [*parts, *marks], _spoken(axis, said))
+
+
+def stacked(rows: Sequence[Row], *, axis: str, series: Sequence[str]) -> str:
+    """Draw shares that sum to 1 as the parts of a bar, in the order of the series.
+
+    Rows have ``label``, ``series`` and ``value``. The shares stand above a bar if there is room.
+    """
+    scale = _Axis((0.0, 1.0), percent=True)
+    y, parts, said = 2.0, list[str](), []
+    for label in different(rows, "label"):
+        own = [row for row in rows if row["label"] == label]
+        shares = [f"{row['series']} {row['value']:.0%}" for row in own]
+        said.append(f"{label}: {', '.join(shares)}")
+        parts.append(f'<text class="label" x="0" y="{y + 13}">{escape(label)}</text>')
+        if len(words := " · ".join(shares)) <= 48:
+            y += 15
+            parts.append(f'<text class="tick" x="3%" y="{y + 13}">{escape(words)}</text>')
+        left = 0.0
+        for row, words in zip(own, shares, strict=True):
+            x, end = scale.at(left), scale.at(left + row["value"])
+            left += row["value"]
+            shade = _shade(series.index(row["series"]), len(series))
+            parts.append(
+                f'<rect class="s1 part" x="{x:.2f}%" y="{y + 18}" width="{end - x:.2f}%" '
+                f'height="16" {shade}><title>{escape(words)}</title></rect>'
+            )
+        y += 42
+    return _svg(y + 38, [*scale.drawn(2.0, y, axis), *parts], _spoken(axis, said))
 
 
 _HEIGHT = 200.0

@@ -16,6 +16,7 @@ from fairmatch.report.wording import (
     by_size,
     column_words,
     is_drawn,
+    label_words,
     other_words,
     outcome_words,
     selected_from,
@@ -27,33 +28,11 @@ MOST_BYTES = 3_000_000
 
 
 def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
-    """Return the people of some audits, and who is matched with whom, as JSON.
+    """Return the people of some audits, and who is matched with whom, as JSON of bounded length.
 
-    Parameters
-    ----------
-    audits : sequence of Audit
-        The audits. Those without people's rows are left out.
-    most_bytes : int
-        Greatest length of the text. If it would be longer, fewer people are listed, drawn at
-        random.
-
-    Returns
-    -------
-    str or None
-        JSON; None where no audit has people's rows.
-
-    Notes
-    -----
-    A listed person comes with all counterparts, so some people are there as counterparts only. The
-    first ``n_listed`` people of a table are the listed ones.
-
-    Examples
-    --------
-    >>> import json
-    >>> from fairmatch import audit
-    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
-    >>> sorted(json.loads(explorer_json([found])))
-    ['groups', 'matchings', 'models', 'n_people', 'order', 'reference', 'tables', 'unit']
+    None where no audit has people's rows. If the text would be longer, fewer people are listed,
+    drawn at random. A listed person comes with all counterparts, so some people are there as
+    counterparts only. The first ``n_listed`` people of a table are the listed ones.
     """
     shown = [(audit, audit.individuals) for audit in audits if audit.individuals is not None]
     if not shown:
@@ -72,7 +51,9 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
 
 def explorer_lead(audits: Sequence[Audit]) -> str:
     """Return sentences on who a counterpart is, and on who can be shown instead."""
-    near = any(audit.individuals is not None and audit.individuals.near for audit in audits)
+    near = any(
+        audit.individuals is not None and audit.individuals.near is not None for audit in audits
+    )
     any_two = " Any two groups can be chosen." if len(audits[0].matchings) > 1 else ""
     if not near:
         return f"Counterparts are matched by their scores, which need not be equal.{any_two}"
@@ -135,6 +116,13 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
                 "scores": [round(people.scores[k], 4) for k in order],
                 # Taken before rounding, which could move a score across the threshold.
                 "selected": [people.selected[k] for k in order] if people.selected else [],
+                "chances": [
+                    {"words": words, "values": [round(values[k], 3) for k in order]}
+                    for words, values in _chances(people).items()
+                ],
+                "labels": ["another label", label_words(audit, True).removeprefix("the ")]
+                if people.chances
+                else ["label negative", "label positive"],
                 "pairs": {
                     name: _pairs(pairs, len(people.ids), order, listed)
                     for name, pairs in _all_pairs(people).items()
@@ -159,6 +147,12 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
         "tables": tables,
         "models": models,
     }
+
+
+def _chances(people: Individuals) -> dict[str, tuple[float, ...]]:
+    """Return the probabilities of several classes, by how the classes are written."""
+    words = told_apart(people.chances, longest=1000)
+    return {words[name]: values for name, values in people.chances.items()}
 
 
 def _is_counted(audit: Audit, people: Individuals) -> bool:
@@ -230,15 +224,8 @@ def _all_pairs(people: Individuals) -> dict[str, Pairs]:
     With many groups, the pairs of other groups follow the pairs with the reference.
     """
     found = dict(people.pairs)
-    if people.near:
-        near = {
-            name: tuple(value for part in people.near for value in getattr(part, name))
-            for name in ("person", "neighbour", "score_gap", "distance")
-        }
-        equal = (1.0 / len(near["person"]),) * len(near["person"])
-        found[NEAR] = Pairs(
-            near["person"], near["neighbour"], equal, near["score_gap"], near["distance"]
-        )
+    if people.near is not None:
+        found[NEAR] = people.near
     for name, across in people.across.items():
         found[name] = _joined(found[name], across) if name in found else across
     return found

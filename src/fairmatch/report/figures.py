@@ -32,8 +32,18 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.report.drawing import Domain, Row, different, dots, histogram, points, slopes
+from fairmatch.report.drawing import (
+    Domain,
+    Row,
+    different,
+    dots,
+    histogram,
+    points,
+    slopes,
+    stacked,
+)
 from fairmatch.report.wording import (
+    CLASS_TITLES,
     MATCHINGS,
     base_words,
     by_size,
@@ -86,6 +96,7 @@ class Figure:
     rows: Sequence[Row]
     panels: tuple[Panel, ...] = ()
     legend: tuple[str, ...] = ()
+    n_shades: int = 0  # of the series of bars that are stacked
 
 
 # Headings of the columns, if they are not the names of the fields.
@@ -114,6 +125,7 @@ def _figure(
     legend: Sequence[str] = (),
     *,
     headings: dict[str, str] | None = None,
+    n_shades: int = 0,
     **facts: Any,
 ) -> Figure:
     """Return a figure with the words of the template; headings are those of further columns."""
@@ -124,7 +136,7 @@ def _figure(
     columns = {name: words or _HEADINGS.get(name, name) for name, words in named.items()}
     shown = {name for row in rows for name, value in row.items() if value not in ("", None)}
     kept = {name: words for name, words in {**columns, **(headings or {})}.items() if name in shown}
-    return Figure(title, tuple(reading), kept, rows, tuple(panels), tuple(legend))
+    return Figure(title, tuple(reading), kept, rows, tuple(panels), tuple(legend), n_shades)
 
 
 # Most rows in a chart that is alone, and in one of several. The table below it shows all.
@@ -510,6 +522,7 @@ def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
         "between": f"{first} – {second}" if gap.groups and len(names) > 2 else "",
         "unknown": "" if gap.unknown_range is None else _range_words(*gap.unknown_range),
         "better": "" if gap.favoured is None else names.get(gap.favoured, gap.favoured),
+        "detectable": gap.detectable,
     }
 
 
@@ -631,6 +644,55 @@ def number_figure(audits: Sequence[Audit]) -> Figure | None:
     )
 
 
+def period_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the first gap in every period, with the changes between them."""
+    rows: list[Row] = []
+    for model in _models(audits):
+        for one in model.audit.periods:
+            changes = [
+                f"{group_words(own.group)} {own.change.value:+.3f} (p {_p(own.p_adjusted)})"
+                for own in model.audit.changes
+                if own.after == one.name and own.measure == one.gaps[0].name
+            ]
+            rows.append(
+                {
+                    **model.row,
+                    "label": one.name,
+                    "people": sum(group.n_rows for group in one.groups),
+                    **_estimate(one.gaps[0]),
+                    "ratio": _span_words(one.selection_ratio, percent=False)
+                    if model.audit.threshold is not None
+                    else "",
+                    "changes": "; ".join(changes),
+                }
+            )
+    if not rows:
+        return None
+    title = gap_title(audits[0].periods[0].gaps[0].name, audits[0])
+    reference = group_words(audits[0].reference or "")
+    return _figure("periods", rows, *_intervals(rows, _ALIKE), title=title, reference=reference)
+
+
+def stage_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the rate and the impact ratio of every group, stage by stage."""
+    rows = [
+        {
+            **_impact_row(
+                category, told_apart(own.category for own in stage.impact[-1].categories)
+            ),
+            "panel": f"{stage.stage} of {stage.among}",
+            "stage": f"{stage.stage} of {stage.among}",
+        }
+        for audit in audits
+        for stage in audit.stages
+        for category in stage.impact[-1].categories
+    ]
+    if not rows:
+        return None
+    panels = _intervals(rows, "impact ratio", references=lambda panel: {"four fifths": FOUR_FIFTHS})
+    return _figure("stages", rows, *panels)
+
+
 # Comparisons within the levels of given factors, and what makes people alike.
 
 _MOST_STRATA = 60
@@ -739,6 +801,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
             rule=found.impact[0].rule,
             rules=listed([*dict.fromkeys(map(_meaning, audits))]),
             side="" if found.impact[0].median_score is None else side,
+            classes=found.classes is not None,
             base=base_words(found),
         )
     )
@@ -751,13 +814,18 @@ def _meaning(audit: Audit) -> str:
 
 
 def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
-    """Return, for each model, one figure per attribute and one of all attributes crossed."""
-    return [
-        _impact_figure(model, table) for model in _models(audits) for table in model.audit.impact
-    ]
+    """Return, for each model, one figure per attribute and one of all attributes crossed.
+
+    With more than two classes, those of every class against the rest follow.
+    """
+    found = [(model, "", table) for model in _models(audits) for table in model.audit.impact]
+    for model in _models(audits):
+        for name, tables in model.audit.classes.impact.items() if model.audit.classes else ():
+            found += [(model, shown_name(name), table) for table in tables]
+    return [_impact_figure(*one) for one in found]
 
 
-def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
+def _impact_figure(model: _Model, decided: str, table: ImpactTable) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
     least = least_people(model.audit)
@@ -783,6 +851,7 @@ def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
         table=table,
         attributes=[column_words(name) for name in table.attributes],
         model=model.title,
+        decided=decided,
         small=any(category.is_small for category in order),
         highest=highest,
         least=least,
@@ -919,11 +988,13 @@ def accuracy_figure(audits: Sequence[Audit], labels: Sequence[str] = ()) -> Figu
     said = outcome_words(audits[0])
     facts = {
         "base_rate": f"Share with {good}",
-        "accuracy": "Accuracy",
+        "accuracy": f"Accuracy of “{said}”" if audits[0].classes else "Accuracy",
         "true_positive_rate": f"Share {said} of people with {good}",
         "false_positive_rate": f"Share {said} of people with {bad}",
         "auc": "Ranking quality (AUC)",
     }
+    if audits[0].classes:  # a decision ranks nobody
+        del facts["auc"]
     rows = [
         {
             "what": words,
@@ -1212,6 +1283,18 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
     if all(value is not None for value, _ in right):
         correct = sum((value or 0.0) * weight for value, weight in right)
         accuracy = correct / sum(weight for _, weight in right)
+    words = "accuracy"
+    of_classes: dict[str, float | int | None] = {}
+    if audit.classes is not None:
+        words = f"accuracy of “{outcome_words(audit)}”"
+        hit = [(g.accuracy and g.accuracy.value, g.n_rows) for g in audit.classes.groups]
+        if all(value is not None for value, _ in hit):
+            share = sum((value or 0.0) * n for value, n in hit) / sum(n for _, n in hit)
+            of_classes["accuracy of the classes"] = share
+        of_classes |= {
+            f"over all classes: {_class_title(gap).lower()}": gap.value
+            for gap in audit.classes.gaps
+        }
     return {
         "ratio of selection rates": audit.selection_ratio.value,
         **{f"gap: {gap_title(name, audit).lower()}": gaps[name] for name in _in_order(audit.gaps)},
@@ -1221,7 +1304,8 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets and not audit.subsets.refused
         else None,
-        "accuracy": accuracy,
+        words: accuracy,
+        **of_classes,
     }
 
 
@@ -1259,6 +1343,155 @@ def changed_figure(comparison: Comparison) -> Figure:
         decides=first.audit.kind != "number",
         reference=shown_name(first.audit.model_name),
         favoured="" if favoured is None else shown_name(favoured),
+    )
+
+
+# More than two classes.
+
+
+def _stacks(rows: Sequence[Row], names: Sequence[str], axis: str) -> Drawn:
+    """Return bars of the shares of all classes, one chart for each panel that rows name."""
+    panels = [
+        Panel(stacked(own, axis=axis, series=names), title)
+        for title in different(rows, "panel")
+        if (own := [row for row in rows if row["panel"] == title])
+    ]
+    return tuple(panels), tuple(names)
+
+
+def _class_title(gap: Gap) -> str:
+    return CLASS_TITLES.get(gap.name, MEASURES[gap.name].title)
+
+
+def class_figures(audits: Sequence[Audit]) -> list[Figure]:
+    """Return what every group gets, class by class; nothing for two classes."""
+    if (first := audits[0].classes) is None:
+        return []
+    names = told_apart(first.names)
+    headings = {f"c{at}": words for at, words in enumerate(names.values())}
+    shares, confusion, gaps, cells = (list[Row]() for _ in range(4))
+    drawn: dict[str, list[Row]] = {"shares": [], "confusion": []}
+    for model in _models(audits):
+        facts = model.audit.classes
+        for group in sorted(facts.groups if facts else (), key=lambda own: -own.n_rows):
+            words = model.groups.get(group.label, group.label)
+            tables: list[tuple[list[Row], str, int | None, dict[str, Estimate]]]
+            tables = [(shares, "", group.n_rows, group.shares)]
+            tables += [
+                (confusion, names[true], group.n_true.get(true), own)
+                for true, own in group.confusion.items()
+            ]
+            for rows, true, people, own in tables:
+                entries = {f"c{at}": _span_words(rate) for at, rate in enumerate(own.values())}
+                refused = next((rate.refused for rate in own.values() if rate.refused), None)
+                row = {"model": model.title, "label": words, "true": true, "people": people}
+                if not true and group.accuracy is not None:
+                    row["right"] = _span_words(group.accuracy)
+                if refused:
+                    rows.append({**row, "note": refused})
+                    continue
+                rows.append({**row, **entries})
+                bars = drawn["confusion" if true else "shares"]
+                for name, rate in own.items():
+                    mark = {**model.row, **_estimate(rate)}
+                    if first.ordered:
+                        title = model.said(words) if true else model.title
+                        above = f"{true or words}  (n = {people:,})"
+                        bars.append(mark | {"panel": title, "label": above, "series": names[name]})
+                    elif true in ("", names[name]):
+                        bars.append(mark | {"panel": names[name], "label": words})
+        gaps += [
+            {**_gap_row(gap, model.audit, model.groups), **model.row,
+             "label": _class_title(gap), "method": gap.method}
+            for gap in (facts.gaps if facts else ())
+        ]  # fmt: skip
+        cells += [
+            {
+                **model.row,
+                "what": names[cell.decided],
+                "given": "everybody" if cell.given is None else f"label {names[cell.given]}",
+                "label": " – ".join(model.groups.get(g, g) for g in reversed(cell.groups)),
+                "first": cell.rates[1],
+                "second": cell.rates[0],
+                "value": cell.rates[1] - cell.rates[0],
+                **_facts(cell, "low", "high"),
+                "panel": names[cell.decided] if cell.given is None else None,
+            }
+            for cell in (facts.cells if facts else ())
+        ]
+
+    def charts(bars: list[Row]) -> Drawn:
+        if first.ordered and bars:
+            return _stacks(bars, list(names.values()), "share of the people")
+        return _intervals(bars, "share of the people", domain=(0.0, 1.0), percent=True)
+
+    said: dict[str, Any] = {"level": level(audits), "ordered": first.ordered, "n": len(names)}
+    shown: dict[str, Any] = {
+        "headings": headings,
+        "n_shades": len(names) if first.ordered else 0,
+        **said,
+    }
+    good = [names[own] for own in first.favourable]
+    found = [
+        _figure("class_shares", shares, *charts(drawn["shares"]), good=good, **shown),
+        _figure("class_gaps", gaps, *_intervals(gaps, _ALIKE), **said),
+    ]
+    if cells:
+        found.append(_figure("class_cells", cells, *_intervals(cells, "difference"), **said))
+    if confusion:
+        bars = drawn["confusion"]
+        found.append(
+            _figure("class_confusion", confusion, *charts(bars), drawn=bool(bars), **shown)
+        )
+    return found
+
+
+def moves_figure(comparison: Comparison) -> Figure | None:
+    """Return who gets another class than under the reference model; None for two classes."""
+    first = _models(comparison.audits)[0]
+    if (facts := first.audit.classes) is None:
+        return None
+    names, place = told_apart(facts.names), {name: at for at, name in enumerate(facts.names)}
+    least = least_people(first.audit)
+    rows: list[Row] = []
+    reading: list[str] = []
+    for pair in comparison.pairs:
+        model = shown_name(pair.model, _LONGEST)
+        sizes = {group.label: -group.n_rows for group in first.audit.groups}
+        for group, table in sorted(pair.moves.items(), key=lambda own: sizes.get(own[0], 0)):
+            counts = {
+                (before, after): n
+                for before, own in table.items()
+                for after, n in own.items()
+                if before != after
+            }
+            total = sum(sum(own.values()) for own in table.values())
+            if total < max(least, 1):
+                continue
+            words = first.groups.get(group, group)
+            rows += [
+                {"model": model if len(comparison.pairs) > 1 else "", "series": words,
+                 "label": f"{names[before]} → {names[after]}", "people": n, "value": n / total}
+                for (before, after), n in counts.items()
+                if n
+            ]  # fmt: skip
+            parts = [("another", sum(counts.values()))]
+            if facts.ordered:
+                up = sum(n for (old, new), n in counts.items() if place[new] > place[old])
+                parts = [("a higher", up), ("a lower", sum(counts.values()) - up)]
+            shown = listed([f"{n / total:.1%} get {what} class" for what, n in parts])
+            reading.append(f"{model}: of {group_words(group)}, {shown}.")
+    kept = sorted(rows, key=lambda row: -row["value"])
+    labels = list(dict.fromkeys(row["label"] for row in kept))[:_MOST_BARS]
+    bars = [{**row, "panel": row["model"]} for row in kept if row["label"] in labels]
+    return _figure(
+        "moves",
+        rows,
+        *_intervals(bars, "share of the group", percent=True),
+        reading=reading,
+        reference=shown_name(first.audit.model_name),
+        more=len({row["label"] for row in rows}) > len(labels),
+        moved=bool(rows),
     )
 
 

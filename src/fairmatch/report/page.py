@@ -47,15 +47,7 @@ def sections(
     alternatives: Alternatives | None = None,
     label_words: Sequence[str] = (),
 ) -> dict[str, list[Figure]]:
-    """Return the figures of every section of the report for which there are facts.
-
-    Examples
-    --------
-    >>> from fairmatch import audit
-    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
-    >>> list(sections([found]))
-    ['gaps', 'filing', 'matching', 'scores']
-    """
+    """Return the figures of every section of the report for which there are facts."""
     searched = [audit for audit in audits if audit.subsets]
     labelled = [a for a in audits if any(group.calibration for group in a.groups)]
     every: dict[str, list[Figure | None]] = {
@@ -65,7 +57,10 @@ def sections(
             figures.gap_figure(audits),
             figures.pair_figure(audits),
             figures.number_figure(audits),
+            figures.period_figure(audits),
+            figures.stage_figure(audits),
         ],
+        "classes": [*figures.class_figures(audits)],
         "given": [*figures.given_figures(audits)],
         "filing": [*figures.impact_figures(audits)],
         "matching": [
@@ -78,23 +73,29 @@ def sections(
         "subsets": [figures.subset_figure(searched), figures.half_space_figure(searched)]
         if searched
         else [],
-        "scores": [figures.score_figure(audits)],
+        # With several classes the scores are decisions, whose shares are drawn already.
+        "scores": [] if audits[0].classes else [figures.score_figure(audits)],
         "labels": [
             figures.accuracy_figure(labelled, label_words),
             # Marks are no probabilities: their calibration is not drawn.
-            *([figures.calibration_figure(labelled)] if audits[0].score_range is None else []),
+            *([figures.calibration_figure(labelled)] if _are_chances(audits[0]) else []),
         ]
         if labelled
         else [],
         "comparison": [
             figures.side_by_side(audits),
             None if comparison is None else figures.changed_figure(comparison),
+            None if comparison is None else figures.moves_figure(comparison),
         ],
         "columns": [figures.column_figure(audits)],
         "curve": [] if curve is None else [figures.tradeoff_figure(curve)],
     }
     found = {key: [one for one in own if one is not None] for key, own in every.items()}
     return {key: own for key, own in found.items() if own}
+
+
+def _are_chances(audit: Audit) -> bool:
+    return audit.score_range is None and audit.classes is None
 
 
 # Signs that could end a script element or a line of JavaScript. JSON can write them by number.
@@ -456,6 +457,13 @@ def _notices(audits: Sequence[Audit]) -> list[str]:
         said.append(
             "Scores are predictions in units of the target. They are numbers, so there are no "
             "decisions to compare."
+        )
+    if (facts := audits[0].classes) is not None:
+        said.append(
+            f"The model gives probabilities of {len(facts.names)} classes, and everybody gets the "
+            f"one with the largest. Gaps, matchings and subsets are about who is "
+            f"{outcome_words(audits[0])}: there a score is 1 or 0. “Every class” has the classes "
+            "by themselves."
         )
     if audits[0].estimated is not None:
         said.append(

@@ -62,19 +62,10 @@ _JOINT = re.compile(r"(?<=[^\W\d_])[_.\-]+(?=[^\W_])|(?<=[^\W_])[_.\-]+(?=[^\W\d
 
 
 def shown_name(name: str, longest: int = 80) -> str:
-    r"""Return a name from the data as it can stand in a sentence.
+    """Return a name from the data as it can stand in a sentence.
 
     Long names are cut in the middle. A name that is written from right to left, or that holds
     signs which turn the direction of the text, is isolated. The sentence keeps its own direction.
-
-    Examples
-    --------
-    >>> shown_name("age")
-    'age'
-    >>> len(shown_name("x" * 500))
-    80
-    >>> shown_name("a\u202eb") == "\u2068ab\u2069"
-    True
     """
     text = re.sub(r"\s+", " ", "".join(c for c in name if c not in _BIDI_CONTROLS)).strip()
     turned = text != name or any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
@@ -85,26 +76,14 @@ def shown_name(name: str, longest: int = 80) -> str:
 
 
 def column_words(name: str, longest: int = 80) -> str:
-    """Return the name of a column as people write it.
-
-    Examples
-    --------
-    >>> column_words("hours_per_week"), column_words("education-num"), column_words("1.5")
-    ('hours per week', 'education num', '1.5')
-    """
+    """Return the name of a column as people write it."""
     return shown_name(name if re.search(r"\s", name) else _JOINT.sub(" ", name), longest)
 
 
 def told_apart(
     names: Iterable[str], write: Callable[[str, int], str] = shown_name, longest: int = 60
 ) -> dict[str, str]:
-    """Return how each of some names is written, with no two written alike.
-
-    Examples
-    --------
-    >>> told_apart(["pay_grade", "pay grade", "age"], column_words)
-    {'pay_grade': 'pay_grade', 'pay grade': 'pay grade', 'age': 'age'}
-    """
+    """Return how each of some names is written, with no two written alike."""
     written = {name: write(name, longest) for name in names}
     alike = Counter(written.values())
     found: dict[str, str] = {}
@@ -120,15 +99,7 @@ def told_apart(
 
 
 def shown_number(value: Any) -> str:
-    """Return a value as it stands in a table, or "no statement" for None.
-
-    Examples
-    --------
-    >>> shown_number(0.12345), shown_number(12345), shown_number(None), shown_number("a")
-    ('0.123', '12,345', 'no statement', 'a')
-    >>> shown_number(-1e-17)
-    '0.000'
-    """
+    """Return a value as it stands in a table, or "no statement" for None."""
     if value is None:
         return "no statement"
     if isinstance(value, bool):
@@ -146,13 +117,7 @@ def n_people(number: int) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return some words as a list in a sentence.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
+    """Return some words as a list in a sentence."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -163,13 +128,7 @@ def by_size(groups: Sequence[GroupFacts]) -> list[GroupFacts]:
 
 
 def group_words(label: str) -> str:
-    """Return how a sentence names a group, in quotes if the name itself has several words.
-
-    Examples
-    --------
-    >>> group_words("female"), group_words("female, Black")
-    ('female', '“female, Black”')
-    """
+    """Return how a sentence names a group, in quotes if the name itself has several words."""
     name = shown_name(label)
     return f"“{name}”" if re.search(r"[\s,;:–]", name) else name
 
@@ -209,6 +168,8 @@ def selected_from(audit: Audit) -> str:
     if yes is not None and audit.threshold:  # at a threshold of 0 every decision counts
         of = "other than" if audit.favourable == "low" else "of"
         return f"decision {of} “{shown_name(str(yes))}”"
+    if audit.classes is not None:
+        return "class with the largest probability"
     side = "below" if audit.favourable == "low" else "at or above"
     return f"score {side} {audit.threshold:g}"
 
@@ -218,6 +179,9 @@ def label_words(audit: Audit, favourable: bool, given: Sequence[str] = ()) -> st
 
     The words given are those of the negative and of the positive label.
     """
+    if audit.classes is not None and not given:
+        names = " or ".join(map(shown_name, audit.classes.favourable))
+        return f"the label {names}" if favourable else "another label"
     positive = favourable == (audit.favourable == "high")
     if given:
         return f"the label “{shown_name(given[positive])}”"
@@ -288,19 +252,19 @@ def _turned_label(measure: Measure, audit: Audit) -> str:
     return label_words(audit, favourable=bool(measure.labels[0]))
 
 
+# What the measures compare where there are more than two classes.
+CLASS_TITLES = {
+    "demographic_parity_gap": "Shares of the classes",
+    "true_positive_gap": "Recalls of the favourable classes",
+    "equalized_odds_gap": "Shares of the classes given the label, mean over labels",
+}
+
+
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}
 
 
 def subset_name(subset: SubsetGap) -> str:
-    """Return the conditions of a subset in words.
-
-    Examples
-    --------
-    >>> from fairmatch.auditing.facts import Condition, Estimate
-    >>> old = Condition("age", ">", 60.0), Condition("marital_status", "!=", "married")
-    >>> subset_name(SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair"))
-    'age is above 60 and marital status is not married'
-    """
+    """Return the conditions of a subset in words."""
     said = []
     for condition in subset.conditions:
         value = condition.value
@@ -342,13 +306,10 @@ def sentences(audit: Audit, *, label_words: Sequence[str] = ()) -> list[str]:
 def _on_groups(audit: Audit, labels: Sequence[str]) -> str:
     """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
-    if audit.kind == "number":
-        said = _means(audit, known) + _on_gap(audit, audit.gap("mean_parity_gap"))
-    else:
-        rates = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
-        gap = _on_gap(audit, audit.gap("demographic_parity_gap"))
-        said = f"Of {n_people(audit.n_rows)}{rates}{gap}{_below_four_fifths(audit)}"
-        said += _on_label(audit, known, labels)
+    gap = "mean_parity_gap" if audit.kind == "number" else "demographic_parity_gap"
+    said = _levels(audit, known) + _on_gap(audit, audit.gap(gap))
+    if audit.kind != "number":
+        said += _below_four_fifths(audit) + _on_label(audit, known, labels)
     return f"{said}{_on_bounds(audit)}{_left_out(audit)}"
 
 
@@ -423,47 +384,38 @@ def _on_gap(audit: Audit, gap: Gap) -> str:
     return f"{said})."
 
 
-def _means(audit: Audit, groups: list[GroupFacts]) -> str:
-    """Return the mean prediction of each group, or the extremes of many, in words."""
-    stated = [group for group in groups if group.mean_score.value is not None]
-    stated.sort(key=lambda group: group.mean_score.value or 0.0)
-    shown = [
-        f"{shown_number(g.mean_score.value)} for group {group_words(g.label)}"
-        for g in (stated if len(stated) <= 2 else (stated[0], stated[-1]))
-    ]
-    said = f"For {n_people(audit.n_rows)}, {model_words(audit)} predicts "
+def _levels(audit: Audit, groups: list[GroupFacts]) -> str:
+    """Return the rate or the mean of each of two groups, or the extremes of many, in words."""
+    real = audit.kind == "number"
+    name, by = "mean_score" if real else "selection_rate", model_words(audit)
+    stated = [group for group in groups if getattr(group, name).value is not None]
+    ends = sorted(stated, key=lambda group: getattr(group, name).value)[:: max(len(stated) - 1, 1)]
+    if real:
+        said = f"For {n_people(audit.n_rows)}, {by} predicts "
+        shown = [f"{shown_number(g.mean_score.value)} for group {group_words(g.label)}"
+                 for g in ends]  # fmt: skip
+        if not stated:
+            return f"{said}means that are not stated"
+        if len(stated) > 2:
+            return f"{said}means from {' to '.join(shown)}"
+        return f"{said}{listed(shown)} on average"
+    said, by = f"Of {n_people(audit.n_rows)}", f"{outcome_words(audit)} by {by}"
+    if len(groups) == 2:
+        of = "about" if audit.estimated else "the"
+        shares = [f"{_rate(g)} of {of} {g.n_rows:,} in group {group_words(g.label)}"
+                  for g in groups]  # fmt: skip
+        return f"{said}, {listed(shares)} are {by}"
+    said += f" in {len(groups)} groups, the share {by}"
     if not stated:
-        return f"{said}means that are not stated"
-    if len(stated) > 2:
-        return f"{said}means from {shown[0]} to {shown[1]}"
-    return f"{said}{listed(shown)} on average"
+        return f"{said} is not stated"
+    said += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
+    shown = [f"{_rate(g)} ({group_words(g.label)}, {n_people(g.n_rows)})" for g in ends]
+    return f"{said} is {shown[0]}" if len(stated) == 1 else f"{said} runs from {' to '.join(shown)}"
 
 
 def _rate(group: GroupFacts) -> str:
     rate = group.selection_rate.value
     return "an unstated share" if rate is None else f"{rate:.1%}"
-
-
-def _two_rates(audit: Audit, groups: list[GroupFacts]) -> str:
-    of = "about" if audit.estimated else "the"
-    shares = [f"{_rate(g)} of {of} {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
-    return f", {listed(shares)} are {outcome_words(audit)} by {model_words(audit)}"
-
-
-def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
-    stated = [group for group in groups if group.selection_rate.value is not None]
-    by = f"{outcome_words(audit)} by {model_words(audit)}"
-    if not stated:
-        return f" in {len(groups)} groups, the share {by} is not stated"
-    by += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
-    stated.sort(key=lambda group: group.selection_rate.value or 0.0)
-    least, most = (
-        f"{_rate(g)} ({group_words(g.label)}, {n_people(g.n_rows)})"
-        for g in (stated[0], stated[-1])
-    )
-    if len(stated) == 1:
-        return f" in {len(groups)} groups, the share {by} is {least}"
-    return f" in {len(groups)} groups, the share {by} runs from {least} to {most}"
 
 
 def _left_out(audit: Audit) -> str:
@@ -515,13 +467,13 @@ def matching_sentence(audit: Audit, matching: Matching) -> str:
         gap = next(m.gap.value for m in matching.matched_gaps if m.matching == "fair")
         return (
             f"People of groups {listed(names)} at the same rank of their groups get {what} that "
-            f"differ by {shown_number(gap)} on average; without their features nothing is said of "
-            "how alike these people are."
+            f"differ by {shown_number(gap)} on average; without features, their "
+            "similarity is unknown."
         )
     if found is None:
         return (
-            f"How alike people of groups {listed(names)} with like {what} can be is not stated; "
-            "the reasons stand under “What is not said”."
+            f"How alike people of groups {listed(names)} with like {what} can be is unknown; the "
+            "reasons are under “What is not said”."
         )
     said = (
         f"If{', among those drawn,' if matching.is_sample else ''} people of group {names[0]} are "

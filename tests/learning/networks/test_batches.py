@@ -28,9 +28,12 @@ def table(n=60, share=0.4, weighted=False):
     return X, read_groups(group), mass
 
 
+def persons(groups, mass):
+    return People(groups, weight=Weights(len(mass), mass))
+
+
 def parts(groups, mass):
-    weight = Weights(len(mass), mass)
-    return People(groups, weight=weight).comparisons(read_criterion("demographic_parity"))
+    return persons(groups, mass).comparisons(read_criterion("demographic_parity"))
 
 
 def source_of(kind, X, groups, mass, batch_size=16, seed=0):
@@ -43,7 +46,7 @@ def source_of(kind, X, groups, mass, batch_size=16, seed=0):
     if kind == "matched":
         return MatchedBatches(matcher, X, parts(groups, mass), mass, batch_size, generator)
     coupling = matcher.match(X, groups.codes, sample_weight=mass)
-    return CoupledBatches(coupling, groups, mass, batch_size, generator)
+    return CoupledBatches(coupling, persons(groups, mass), batch_size, generator)
 
 
 KINDS = ["rows", "pairs", "coupled", "matched"]
@@ -92,7 +95,7 @@ def test_the_loss_is_unbiased_for_a_coupling_whose_marginals_are_not_the_rows_ow
     at = np.arange(120)
     pairs = source[at % len(source)], target[at % len(target)]
     coupling = Coupling(*pairs, np.full(120, 1 / 120), n_rows=60, groups=groups.labels)
-    batches = CoupledBatches(coupling, groups, mass, 16, np.random.default_rng(0))
+    batches = CoupledBatches(coupling, persons(groups, mass), 16, np.random.default_rng(0))
     losses = np.random.default_rng(1).random(60)
     estimates = [batch.weight @ losses[batch.rows] for batch in batches.epoch(400)]
     assert np.mean(estimates) == pytest.approx(np.average(losses, weights=mass), rel=2e-3)
@@ -124,7 +127,8 @@ def test_pairs_come_from_the_coupling_whichever_way_it_points(turned):
     ends = coupling.source_index.tolist(), coupling.target_index.tolist()
     known = {frozenset(pair) for pair in zip(*ends, strict=True)}
     given = coupling.inverse if turned else coupling
-    for batch in CoupledBatches(given, groups, mass, 16, np.random.default_rng(0)).epoch(5):
+    generator = np.random.default_rng(0)
+    for batch in CoupledBatches(given, persons(groups, mass), 16, generator).epoch(5):
         source, target = batch.rows[: batch.n_pairs], batch.rows[batch.n_pairs :]
         pairs = zip(source.tolist(), target.tolist(), strict=True)
         assert {frozenset(pair) for pair in pairs} <= known

@@ -6,14 +6,14 @@ from paper.rivals.penalties import SquaredMeanGap
 from synthetic import people, rows_of
 from torch import nn
 
+from fairmatch.exceptions import TrainingInterruptedWarning
 from fairmatch.learning.networks import (
     MIN_STEPS_PER_EPOCH,
     Batch,
+    NeuralNetwork,
     Objective,
     PairBatches,
-    Schedule,
     StackedMLP,
-    train,
 )
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.people.groups import CRITERIA
@@ -44,50 +44,62 @@ class Parabola(nn.Module):
         return torch.stack([(self.x - 3.0) ** 2, torch.zeros(1)])
 
 
+def descend(objective, batches, epochs, n_rows=1, **settings):
+    network = NeuralNetwork(epochs=epochs, decay=settings.pop("decay", 1.0), **settings)
+    seed = np.random.SeedSequence(0)
+    return network.descend(objective, batches, n_rows, np.array([0.0]), seed)
+
+
 def test_it_is_adam_with_a_decay_after_each_epoch():
     objective, reference = Parabola(), torch.zeros(1, requires_grad=True)
-    assert train(objective, Once(), Schedule(3, 5, learning_rate=0.1, decay=0.5)) == 3
+    assert descend(objective, Once(), 3, learning_rate=0.1, decay=0.5) == 3
     optimizer = torch.optim.Adam([reference], lr=0.1)
     for epoch in range(3):
         optimizer.param_groups[0]["lr"] = 0.1 * 0.5**epoch
-        for _ in range(5):
+        for _ in range(MIN_STEPS_PER_EPOCH):
             optimizer.zero_grad()
             ((reference - 3.0) ** 2).sum().backward()
             optimizer.step()
     torch.testing.assert_close(objective.x, nn.Parameter(reference.detach()))
 
 
-def test_the_terms_of_an_epoch_are_reported():
+def test_the_terms_of_an_epoch_are_reported(monkeypatch):
     seen = []
-    train(Parabola(), Once(), Schedule(2, 1), on_epoch=lambda *facts: seen.append(facts))
+    monkeypatch.setattr(
+        TrainingProgress, "update", lambda self, epoch, terms: seen.append((epoch, terms()))
+    )
+    descend(Parabola(), Once(), 2, learning_rate=1e-9)
     assert [epoch for epoch, _ in seen] == [0, 1]
-    assert seen[0][1].tolist() == [[9.0], [0.0]]
+    np.testing.assert_allclose(seen[0][1], [[9.0], [0.0]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("where", ["batches", "on_epoch"])
+@pytest.mark.parametrize("where", ["batches", "progress"])
 @pytest.mark.parametrize("keep", [False, True])
-def test_ctrl_c(where, keep):
-    def stop(epoch, terms):
-        if where == "on_epoch" and epoch == 1:
+def test_ctrl_c(where, keep, monkeypatch):
+    def stop(self, epoch, terms):
+        if where == "progress" and epoch == 1:
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(TrainingProgress, "update", stop)
     objective = Parabola()
-    batches = Once(fail_at=12 if where == "batches" else None)
-    arguments = objective, batches, Schedule(5, 5, learning_rate=0.1)
+    batches = Once(fail_at=2 * MIN_STEPS_PER_EPOCH + 2 if where == "batches" else None)
+    arguments = {"learning_rate": 0.1, "keep_on_interrupt": keep}
     if keep:
-        assert train(*arguments, on_epoch=stop, keep_on_interrupt=True) == 2
+        with pytest.warns(TrainingInterruptedWarning, match="after 2 of 5"):
+            assert descend(objective, batches, 5, **arguments) == 2
         assert objective.x.item() > 0.5
     else:
         with pytest.raises(KeyboardInterrupt):
-            train(*arguments, on_epoch=stop)
+            descend(objective, batches, 5, **arguments)
 
 
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "steps"), [(36_178, 1024, 36), (800, 200, 16), (64, 1, 64), (5, 9, 16)]
 )
 def test_an_epoch_goes_over_the_table_and_is_long_enough_to_learn(n_rows, batch_size, steps):
-    schedule = Schedule.for_table(n_rows, batch_size, epochs=1, learning_rate=1.0, decay=1.0)
-    assert schedule.steps_per_epoch == steps >= MIN_STEPS_PER_EPOCH
+    batches = Once()
+    descend(Parabola(), batches, 1, n_rows, batch_size=batch_size)
+    assert batches.step == steps >= MIN_STEPS_PER_EPOCH
 
 
 def test_networks_of_a_stack_are_trained_as_if_each_were_alone():
@@ -101,7 +113,7 @@ def test_networks_of_a_stack_are_trained_as_if_each_were_alone():
         formula = SquaredMeanGap(parts, rows)
         penalty = MeanGapPenalty(torch.tensor(fairness_weights), formula)
         batches = PairBatches(parts, np.ones(len(y)), 32, generator)
-        train(Objective(network, inputs, y, penalty), batches, Schedule(2, 10, 0.01))
+        descend(Objective(network, inputs, y, penalty), batches, 2, learning_rate=0.01)
         return network(torch.as_tensor(inputs, dtype=torch.float32)).detach()
 
     together = trained(weights)

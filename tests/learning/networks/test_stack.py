@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from fairmatch.learning.networks import ModuleStack, StackedMLP
+from fairmatch.exceptions import InputError
+from fairmatch.learning.networks import NeuralNetwork, StackedMLP
 
 
 def stack(n_networks=3, seed=0):
@@ -59,12 +60,26 @@ def test_no_hidden_layers_is_logistic_regression():
 def test_weights_of_another_shape_are_refused():
     tensors = stack(1).state_dict()
     with pytest.raises(RuntimeError, match="size mismatch"):
-        StackedMLP.from_tensors(5, (4, 4), tensors)
+        StackedMLP.from_tensors([5, 4, 4, 1], tensors)
 
 
 @pytest.mark.parametrize("last", [nn.Linear(5, 1), nn.Sequential(nn.Linear(5, 1), nn.Flatten(0))])
 def test_a_module_may_give_a_column_or_a_row_of_logits(last):
-    copies = ModuleStack.copies(last, 2)
+    network = NeuralNetwork(last)
+    copies = network.stack(2, 5, 5, torch.Generator())
     assert copies(rows()).shape == (2, 7)
     assert torch.equal(copies.select(1)(rows())[0], copies(rows())[1])
     assert not {id(p) for p in copies.parameters()} & {id(p) for p in last.parameters()}
+
+
+@pytest.mark.parametrize("hidden_sizes", [(4,), nn.Linear(5, 3)])
+def test_several_outputs(hidden_sizes):
+    network = NeuralNetwork(hidden_sizes).stack(2, 5, 5, torch.Generator(), n_outputs=3)
+    assert network(rows()).shape == (2, 7, 3)
+    assert torch.equal(network.select(1)(rows())[0], network(rows())[1])
+
+
+def test_a_module_with_another_number_of_outputs_is_refused():
+    network = NeuralNetwork(nn.Linear(5, 2)).stack(1, 5, 5, torch.Generator(), n_outputs=3)
+    with pytest.raises(InputError, match="must map a row to 3 numbers"):
+        network(rows())

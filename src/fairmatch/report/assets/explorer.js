@@ -220,11 +220,11 @@
 
   function describe(person) {
     const { table, model } = view();
-    const label = table.labels.length ? `, label ${{1: "positive", 0: "negative"}[table.labels[person]] ?? "missing"}` : "";
+    const label = table.labels.length ? `, ${model.labels[table.labels[person]] ?? "label missing"}` : "";
     const decided = model.rule ? `, ${model.selected[person] ? model.outcome : model.other}` : "";
     return element("p", { class: "who" }, swatch(table.group[person]), isolated(table.ids[person]),
       element("span", { class: "what" }, isolated(data.groups[table.group[person]]),
-        `, score ${number(model.scores[person], 3)}${decided}${label}`));
+        `${model.chances.length ? "" : `, score ${number(model.scores[person], 3)}`}${decided}${label}`));
   }
 
   function drawPerson() {
@@ -264,9 +264,22 @@
       parts.push(element("p", {}, element("button", { type: "button", class: "follow", on: { click: () => choose(mate, k, true) } },
         "Go to ", isolated(table.ids[mate]))));
     }
+    if (model.chances.length) parts.push(vectors(table, model, person, mate));
     if (table.columns.length) parts.push(...comparison(table, person, mate));
     if (table.hidden.length) parts.push(element("p", { class: "hint" }, "Hidden: ", isolated(table.hidden_words.join(", "))));
     panel.replaceChildren(...parts);
+  }
+
+  // The probabilities of all classes, side by side; the largest of a person is marked.
+  function vectors(table, model, person, mate) {
+    const most = (who) => Math.max(...model.chances.map((column) => column.values[who]));
+    const lines = model.chances.map((column) => element("tr", {}, element("th", { scope: "row" }, isolated(column.words)),
+      ...[person, mate].map((who) => element("td", { class: "number" },
+        element(column.values[who] === most(who) ? "strong" : "span", { text: number(column.values[who], 3) })))));
+    const heads = [element("th", { scope: "col", text: "Probability of" }), ...[person, mate].map((who) =>
+      element("th", { scope: "col", class: "number" }, isolated(table.ids[who])))];
+    return element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Probabilities of both people" },
+      element("table", { class: "vectors" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...lines)));
   }
 
   function comparison(table, person, mate) {
