@@ -23,6 +23,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+if __name__ == "__main__":
+    # As in the tests, which compare what the pages print.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE="Haswell")
+
 from fairmatch.exceptions import FairmatchWarning
 
 ROOT = Path(__file__).parents[2]
