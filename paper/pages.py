@@ -162,7 +162,8 @@ decide nothing. The difference is interpolated less paper, where at least half o
 curves come to the level.
 Every level is read off the test rows, as in the paper; only *{_PICKED}*
 says what a user gets who does not know them. `docs/evidence/reproduction.md` lists what was
-chosen where the paper is silent or contradicts itself."""
+chosen where the paper is silent or contradicts itself. Two more studies have their own pages:
+`results/groups.md` for several groups, and `results/classes.md` for several classes."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:

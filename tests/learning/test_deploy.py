@@ -3,8 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from fairmatch import FTMBoostingClassifier, FTMBoostingRegressor, to_onnx
+from fairmatch import (
+    FTMBoostingClassifier,
+    FTMBoostingRegressor,
+    GroupBlindClassifier,
+    MatchSmoothingClassifier,
+    QuantileAlignmentClassifier,
+    QuantileAlignmentRegressor,
+    to_onnx,
+)
 from fairmatch.exceptions import InputError
 from fairmatch.learning.deploy import ServedModel
 from fairmatch.people.encoding import TableEncoder
@@ -71,6 +80,32 @@ def test_trees_are_equal_in_onnx(parameters, at_prediction):
     new.loc[:5, "town"] = "never seen"
     expected = model.predict_proba(new, sensitive_features=other if at_prediction else None)
     assert np.abs(run(model, new, other) - expected).max() < 1e-9
+
+
+@pytest.mark.parametrize("at_prediction", [True, False])
+def test_several_classes_are_equal_in_onnx(at_prediction):
+    X, _, group, target = people()
+    levels = np.array(["low", "middle", "high"])[np.digitize(target, [0.0, 1.5])]
+    model = FTMBoostingClassifier(
+        trees(n_estimators=20), sensitive_at_prediction=at_prediction, random_state=0
+    ).fit(X, levels, sensitive_features=group)
+    X, _, group, _ = people(seed=1)
+    expected = model.predict_proba(X, **{"sensitive_features": group} if at_prediction else {})
+    assert np.abs(run(model, X, group) - expected).max() < 1e-6
+
+
+def test_wrappers_are_refused_with_what_to_export_instead():
+    X, y, group, target = people(300, missing=False)
+    X = X[["flag"]].assign(income=X["income"] / 1e4)
+    for model, labels in (
+        (MatchSmoothingClassifier(LogisticRegression(), cv=2), y),
+        (QuantileAlignmentClassifier(LogisticRegression(), cv=2), y),
+        (GroupBlindClassifier(LogisticRegression(), cv=2), y),
+        (QuantileAlignmentRegressor(Ridge(), cv=2), target),
+    ):
+        fitted = model.fit(X, labels, sensitive_features=group)
+        with pytest.raises(InputError, match=f"{type(model).__name__}.*export its estimator_"):
+            to_onnx(fitted)
 
 
 def test_regressors_and_groups_that_are_numbers_or_pooled():

@@ -73,8 +73,8 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
         ``sensitive_features`` with the group, unless the model predicts without it. Numbers and
         booleans are double, and text is string. A missing number is NaN, and a missing text is
         "". With ``encoder=None`` the columns are one input ``X`` of shape (n_rows, n_columns).
-        The output is ``probabilities`` of shape (n_rows, 2), in the order of ``classes_``, or
-        ``predictions`` of shape (n_rows, 1).
+        The output is ``probabilities`` of shape (n_rows, n_classes), in the order of
+        ``classes_``, or ``predictions`` of shape (n_rows, 1).
 
     Raises
     ------
@@ -102,10 +102,20 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
     """
     check_is_fitted(model)
     reader = getattr(model, "reader_", None)
-    if not (isinstance(reader, Reader) and hasattr(model, "scorer_")):
+    if not (
+        isinstance(reader, Reader) and (hasattr(model, "trees_") or hasattr(model, "network_"))
+    ):
+        wrapped = hasattr(model, "scorer_") and hasattr(model, "estimator_")
         raise InputError(
             f"to_onnx takes fairmatch's models of trees and networks, got {type(model).__name__}. "
-            "Fit FTMBoostingClassifier, FTMBoostingRegressor, FTMClassifier or FTMRegressor.",
+            + (
+                "It wraps a model of another library: export its estimator_, which reads encoded "
+                "columns, with that library's converter, such as skl2onnx, and do in your program "
+                "what predict_proba or predict does with its scores. Or fit "
+                if wrapped
+                else "Fit "
+            )
+            + "FTMBoostingClassifier, FTMBoostingRegressor, FTMClassifier or FTMRegressor.",
             parameter="model",
         )
     try:
@@ -265,7 +275,8 @@ def _trees(graph: _Graph, model: Any, reader: Reader) -> str:
     margins = graph.add(
         "TreeEnsemble", seen, domain="ai.onnx.ml", **_ensemble(model.trees_.dump_model(), places_of)
     )
-    margins = graph.add("Add", margins, graph.constant(np.array([[model.base_margin_]])))
+    base = np.atleast_2d(model.base_margin_)
+    margins = graph.add("Add", margins, graph.constant(base))
     # Trees have a leaf for a missing group too, and this model has seen nobody without one.
     return margins if groups is None else _spoilt(graph, margins, groups)
 
@@ -316,10 +327,13 @@ def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, An
     nodes: list[list[float]] = []  # mode, feature, split, NaN goes to true, and four ends
     members: list[float] = []
     leaves: list[float] = []
+    targets: list[int] = []
     roots: list[int] = []
+    n_targets = dumped["num_tree_per_iteration"]
 
     def leaf(value: float) -> int:
         leaves.append(value)
+        targets.append((len(roots) - 1) % n_targets)  # the trees of one round are one per class
         return len(leaves) - 1
 
     for tree in dumped["tree_info"]:
@@ -363,7 +377,7 @@ def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, An
         return [int(value) for value in values]
 
     found = {
-        "n_targets": 1,
+        "n_targets": n_targets,
         "aggregate_function": 1,
         "post_transform": 0,
         "tree_roots": roots,
@@ -375,7 +389,7 @@ def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, An
         "nodes_trueleafs": whole(true_leaf),
         "nodes_falsenodeids": whole(false),
         "nodes_falseleafs": whole(false_leaf),
-        "leaf_targetids": [0] * len(leaves),
+        "leaf_targetids": targets,
         "leaf_weights": numpy_helper.from_array(np.array(leaves, dtype=np.float64)),
     }
     if members:
