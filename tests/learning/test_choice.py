@@ -20,6 +20,7 @@ from fairmatch import (
 from fairmatch.exceptions import (
     ConstantModelWarning,
     CouplingError,
+    FairmatchWarning,
     GapNotReachedError,
     GapNotReachedWarning,
     GroupError,
@@ -456,6 +457,38 @@ class TestCertificates:
         assert (known[known.index >= model.fairness_weight_] <= 0.2).all()
         assert (known[known.index < model.fairness_weight_] > 0.2).sum() <= 1
 
+    @pytest.fixture
+    def quick(self):
+        """Return people of whom plain trees keep the bound on held-out rows, and fail the test."""
+        rng = np.random.default_rng(4)
+        group = rng.integers(0, 2, 1500)
+        X = np.column_stack([rng.normal(size=1500) + 0.3 * group, rng.normal(size=1500)])
+        y = (X[:, 0] + 0.7 * rng.normal(size=1500) > 0.2).astype(int)
+        return X, y, group
+
+    def test_the_search_finds_models_that_can_pass(self, quick):
+        X, y, group = quick
+        model = made(
+            FTMBoostingClassifier, n_estimators=30, max_gap=0.17, confidence=0.95, random_state=4
+        ).fit(X, y, sensitive_features=group)
+        curve = model.validation_curve_
+        assert curve.demographic_parity_gap[0] <= 0.17  # and plain trees were not the end of it
+        passed = curve[curve.demographic_parity_gap_limit <= 0.17]
+        assert model.fairness_weight_ == passed.fairness_weight.min() > 0.0
+
+    @pytest.mark.parametrize("max_gap", [0.12, 0.17, 0.25])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_confidence_never_lowers_the_weight(self, quick, max_gap, seed):
+        X, y, group = quick
+        model = made(FTMBoostingClassifier, n_estimators=6, max_gap=max_gap, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairmatchWarning)
+            usual = model.fit(X, y, sensitive_features=group).fairness_weight_
+            model.set_params(confidence=0.95).fit(X, y, sensitive_features=group)
+        assert model.fairness_weight_ >= usual
+        curve = model.validation_curve_
+        assert usual <= curve.fairness_weight[curve.demographic_parity_gap_limit.notna()].min()
+
 
 @pytest.fixture(scope="module")
 def rare():
@@ -530,6 +563,34 @@ class TestScoring:
         ).fit(X, y, sensitive_features=group)
         assert model.validation_curve_.score.between(0.5, 1.0).all()
 
+    @pytest.mark.parametrize("weighs", [False, True])
+    def test_a_callable_gets_weights_if_it_takes_them(self, rare, weighs):
+        X, y, group = rare
+        weight = np.random.default_rng(2).random(len(y)) + 0.5
+
+        def plain(estimator, X, y):
+            return float(np.mean(estimator.predict(X) == y))
+
+        def weighted(estimator, X, y, sample_weight):
+            return float(np.average(estimator.predict(X) == y, weights=sample_weight))
+
+        model = QuantileAlignmentClassifier(
+            LogisticRegression(), max_gap=0.3, scoring=weighted if weighs else plain
+        ).fit(X, y, sensitive_features=group, sample_weight=weight)
+        curve = model.validation_curve_
+        assert (curve.score == curve.accuracy).all() == weighs
+
+    @pytest.mark.parametrize(
+        "given", [{"scoring": "roc_auc"}, {"strict": True}, {"confidence": 0.9}], ids=str
+    )
+    def test_what_is_about_a_bound_needs_one(self, rare, given):
+        X, y, group = rare
+        (name,) = given
+        model = QuantileAlignmentClassifier(LogisticRegression(), **given)
+        with pytest.raises(InputError, match=f"{name}=.* is about the choice by max_gap") as raised:
+            model.fit(X, y, sensitive_features=group)
+        assert raised.value.parameter == name
+
     @pytest.mark.parametrize("scoring", ["accurate", 3, ["accuracy"]])
     def test_what_is_none(self, rare, scoring):
         X, y, group = rare
@@ -581,17 +642,23 @@ class TestSearch:
         assert model.validation_curve_.acceptance_rate.mul(600).round(6).mod(1).eq(0).all()
 
     @pytest.mark.parametrize("way", ["ignore", "pool"])
-    @pytest.mark.parametrize("family", ["trees", "alignment"])
-    def test_a_group_of_one_person(self, way, family):
+    @pytest.mark.parametrize("max_gap", [0.3, 0.05])  # a split, and folds
+    @pytest.mark.parametrize("family", ["predicted", "marginal", "network", "alignment"])
+    def test_a_group_of_one_person(self, way, max_gap, family):
         X, y, group = people(600, 8)
         names = np.where(group == 1, "a", "b").astype(object)
         names[17] = "alone"
-        model = (
-            made(FTMBoostingClassifier, n_estimators=6, max_gap=0.3, small_groups=way)
-            if family == "trees"
-            else QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.3, small_groups=way)
-        )
-        model.fit(X, y, sensitive_features=names)
+        given = {"max_gap": max_gap, "small_groups": way, "random_state": 0}
+        model = {
+            "network": lambda: made(
+                FTMClassifier, **{**SETTINGS, "epochs": 1}, validation_size=0.8
+            ),
+            "alignment": lambda: QuantileAlignmentClassifier(LogisticRegression()),
+        }.get(family, lambda: made(FTMBoostingClassifier, family, n_estimators=6))()
+        model.set_params(**given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairmatchWarning)
+            model.fit(X, y, sensitive_features=names)
         assert np.isfinite(model.predict_proba(X, sensitive_features=names)).all()
 
 

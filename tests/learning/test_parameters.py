@@ -113,7 +113,7 @@ def test_choosing_by_a_gap(family, settings, max_gap):
 
 
 def test_a_confidence_is_about_a_bound():
-    with pytest.raises(InputError, match=r"confidence=0\.95 is about the bound max_gap"):
+    with pytest.raises(InputError, match=r"confidence=0\.95 is about the choice by max_gap"):
         made(FTMBoostingClassifier, confidence=0.95).fit(X, Y, sensitive_features=GROUP)
 
 

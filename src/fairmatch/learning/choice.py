@@ -1,5 +1,6 @@
 """Choosing the fairness weight on rows that models have not seen: the best model within a gap."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -54,6 +55,10 @@ _FOLDS = 3
 _BLOCKS = 10
 # Strengths that are tried between the one kept and the next weaker one.
 _FINER = 4
+# What an estimator that makes no choice has as parameters of the choice.
+_UNASKED = {
+    "max_gap": None, "confidence": None, "strict": False, "scoring": None, "calibrate": False
+}  # fmt: skip
 
 
 def noise(groups: Groups, confidence: float = 0.95) -> float:
@@ -265,6 +270,18 @@ def check_choice(model: Any) -> None:
     check_flag("strict", model.strict)
     _check_calibration(model)
     read_scorer(model)
+    asked = {
+        "confidence": model.confidence is not None,
+        "strict": bool(model.strict),
+        "scoring": not _is_usual(model),
+    }
+    for name in asked if model.max_gap is None else ():
+        if asked[name]:
+            raise InputError(
+                f"{name}={getattr(model, name)!r} is about the choice by max_gap, which is not "
+                f"given. Set both, or leave {name} out.",
+                parameter=name,
+            )
     if model.confidence is None:
         return
     check_number("confidence", model.confidence, "(0.5, 1)")
@@ -272,12 +289,6 @@ def check_choice(model: Any) -> None:
         raise InputError(
             "confidence was set with given, and a gap within strata has no confidence limit. Leave "
             "one of the two out.",
-            parameter="confidence",
-        )
-    if model.max_gap is None:
-        raise InputError(
-            f"confidence={model.confidence:g} is about the bound max_gap, which is not given. Set "
-            "both, or leave confidence out.",
             parameter="confidence",
         )
     limited = [name for name, measure in known.items() if measure.limit is not None]
@@ -310,11 +321,16 @@ def _check_calibration(model: Any) -> None:
         )
 
 
+def _is_usual(model: Any) -> bool:
+    """Return whether an estimator asks for the usual score of its outcome."""
+    usual = "accuracy" if model._outcome.decides else "neg_root_mean_squared_error"
+    return model.scoring is None or (isinstance(model.scoring, str) and model.scoring == usual)
+
+
 def read_scorer(model: Any) -> Callable[..., float] | None:
     """Return the scorer of an estimator, or None for the usual score of its outcome."""
     scoring = model.scoring
-    usual = "accuracy" if model._outcome.decides else "neg_root_mean_squared_error"
-    if scoring is None or (isinstance(scoring, str) and scoring == usual):
+    if _is_usual(model):
         return None
     if callable(scoring):
         return scoring  # type: ignore[no-any-return]
@@ -326,6 +342,12 @@ def read_scorer(model: Any) -> Callable[..., float] | None:
             "sklearn.metrics.get_scorer_names() lists, or a callable (estimator, X, y).",
             parameter="scoring",
         ) from error
+
+
+def _weighs(scorer: Callable[..., float]) -> bool:
+    """Return whether a scorer, or the function that a scorer of scikit-learn calls, has weights."""
+    known = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters.values()
+    return any(own.name == "sample_weight" or own.kind is own.VAR_KEYWORD for own in known)
 
 
 class _Ready(BaseEstimator):  # type: ignore[misc]
@@ -613,8 +635,9 @@ class Trials:
 
     def __init__(self, model: Any, reader: Reader, people: People, rows: People) -> None:
         self.bound, self.reader = Bound.of(model, reader.outcome), reader
-        plain = {"calibrate": False} if model.calibrate else {}
-        self.plain = clone(model).set_params(max_gap=None, confidence=None, **plain)
+        named = model.get_params(deep=False)
+        self.plain = clone(model).set_params(**{k: v for k, v in _UNASKED.items() if k in named})
+        self.asked = model.max_gap is not None
         self.scorer = read_scorer(model)
         spread = None if reader.outcome.decides else reader.scale_
         self.settings = Settings(outcome=reader.outcome, spread=spread)
@@ -651,7 +674,7 @@ class Trials:
                 return [split]
         return crossed_folds(people, _FOLDS, model.random_state)
 
-    def add(self, weights: Sequence[float]) -> None:
+    def measure(self, weights: Sequence[float]) -> None:
         """Train and measure candidates."""
         found = [training.models(weights) for training in self.trainings]
         if unseen := self.trainings[0].prepared.unseen:
@@ -694,30 +717,58 @@ class Trials:
         except (InputError, LabelError):  # too few people, or none of a class
             return float("nan")
 
-    def search(self, weights: Sequence[float]) -> None:
-        """Measure few of the weights: the plain model, and a bisection for the bound."""
-        order = sorted(map(float, weights))
-        low, high = 0, len(order)
-        self.add(order[:1])
-        if self._passes(order[0]):
-            return
-        while high - low > 1:
-            middle = (low + high) // 2
-            self.add([order[middle]])
-            low, high = (low, middle) if self._passes(order[middle]) else (middle, high)
+    def tried(self, weights: Sequence[float], *margins: float, search: bool) -> tuple[int, bool]:
+        """Measure candidates; return the one to keep without a confidence, and if it is within."""
+        if search:
+            self.search(weights, *margins)
+        else:
+            self.measure(weights)
+        place, reached = self.choose()
+        if self.asked and self.plain._prepares_unseen and reached and not self.plain._lists:
+            self.refine(place)
+            place, reached = self.choose()
+        return place, reached
 
-    def _passes(self, weight: float) -> bool:
+    def search(self, weights: Sequence[float], *margins: float) -> None:
+        """Measure few of the weights: the plain model, and a bisection for the bound.
+
+        A bisection for every margin then looks for models whose gap is below it by so much; the
+        first one has the standard error of the gap as its margin.
+        """
+        order = sorted(map(float, weights))
+        self.measure(order[:1])
+        for margin in (0.0, *margins):
+            low, high = 0, len(order)
+            if self._passes(order[0], margin):
+                continue
+            while high - low > 1:
+                middle = (low + high) // 2
+                if order[middle] not in self.curve["fairness_weight"].to_numpy():
+                    self.measure([order[middle]])
+                passes = self._passes(order[middle], margin)
+                low, high = (low, middle) if passes else (middle, high)
+
+    def _passes(self, weight: float, margin: float) -> bool:
         """Return whether a model keeps the bound, or is so fair that it decides nothing."""
-        place = int(np.flatnonzero(self.curve["fairness_weight"] == weight)[0])
+        place = self.place(weight)
         line = self.curve.iloc[place]
-        within = line[self.bound.measure] + line["gap_error"] <= self.bound.max_gap
+        slack = margin or line["gap_error"]
+        within = line[self.bound.measure] + slack <= self.bound.max_gap
         return bool(within or not self.bound.decides(self.curve)[place])
+
+    def place(self, weight: float) -> int:
+        """Return the position of the candidate with a weight."""
+        return int(np.flatnonzero(self.curve["fairness_weight"] == weight)[0])
+
+    def weight(self, place: int) -> float:
+        """Return the weight of the candidate in a position."""
+        return float(self.curve["fairness_weight"].iloc[place])
 
     def refine(self, place: int) -> None:
         """Measure more strengths between a candidate and the next weaker one."""
         if place > 0:
             low, high = self.curve["fairness_weight"].iloc[place - 1 : place + 1]
-            self.add(np.linspace(low, high, _FINER + 2)[1:-1].tolist())
+            self.measure(np.linspace(low, high, _FINER + 2)[1:-1].tolist())
 
     def score(self, scores: FloatArray, rows: Any = slice(None)) -> float:
         """Return the score that the choice maximises."""
@@ -736,7 +787,7 @@ class Trials:
         assert self.people.table is not None
         assert self.scorer is not None
         table = self.people.table.take(np.arange(len(labels))[rows]).native
-        given = {} if own is None else {"sample_weight": own}
+        given = {} if own is None or not _weighs(self.scorer) else {"sample_weight": own}
         return float(self.scorer(ready, table, wanted, **given))
 
     def error(self, place: int) -> float:
@@ -813,11 +864,10 @@ class Trials:
             coupling = join_parts(parts) if len(parts) > 1 else parts[0]
         return Training(self.plain, self.reader, self.rows, coupling).models([weight])[0]
 
-    def path(self, weight: float, final: Any) -> FairnessPath:
+    def path(self, place: int, final: Any) -> FairnessPath:
         """Return the candidates as a path, with the model that is kept in its place."""
-        weights = self.curve["fairness_weight"].to_numpy()
-        models = [final if w == weight else m for w, m in zip(weights, self.models, strict=True)]
-        return FairnessPath(weights, models)
+        models = [*self.models[:place], final, *self.models[place + 1 :]]
+        return FairnessPath(self.curve["fairness_weight"].to_numpy(), models)
 
 
 def jackknife(value: Callable[[IndexArray], float], people: People) -> float:
@@ -859,41 +909,36 @@ def choose_model(
         people = people.take(np.flatnonzero(people.weights))
     if not reader.outcome.several:
         people.comparisons(read_criterion(model.criterion))  # raises if a group lacks a label
-    rows = reader.fit(people)
-    certified = None
-    if model.confidence is not None:
-        labels = labels_of(people).values
-        split = stratified_split(labels, people.groups, model.validation_size, model.random_state)
-        certified = split[1]
-        trials = Trials(model, reader, people.take(split[0]), rows.take(split[0]))
-    else:
-        trials = Trials(model, reader, people, rows)
-    if search:
-        trials.search(weights)
-    else:
-        trials.add(weights)
-    place, reached = trials.choose()
-    if model.max_gap is not None and model._prepares_unseen and reached and not model._lists:
-        trials.refine(place)
-        place, reached = trials.choose()
-    limit = None
+    rows, limit = reader.fit(people), None
+    trials = Trials(model, reader, people, rows)
+    place, reached = trials.tried(weights, search=search)
     if model.max_gap is None:  # the same model as without a calibration
         final = Training(trials.plain, reader, rows).models(weights)[0]
-    elif certified is None:
-        final = trials.final(float(trials.curve["fairness_weight"].iloc[place]))
+    elif model.confidence is None:
+        final = trials.final(trials.weight(place))
     else:
-        apart = np.isin(people.groups.codes[certified], people.groups.apart)
-        certified = certified[~apart]
-        place, reached, limit, final = _certified(
-            trials, place, people.take(certified), rows.take(certified)
+        split = stratified_split(
+            labels_of(people).values, people.groups, model.validation_size, model.random_state
         )
+        whole, floor = trials, trials.weight(place)
+        trials = Trials(model, reader, people.take(split[0]), rows.take(split[0]))
+        tests = split[1][~np.isin(people.groups.codes[split[1]], people.groups.apart)]
+        spread = 0.0 if reader.outcome.decides else float(np.std(labels_of(people).values))
+        # A model whose gap is below the bound by so much passes a test in four of five cases.
+        half = trials.bound.resolution(people.take(tests), spread)[0]
+        margin = half * float(ndtri(model.confidence) + ndtri(0.8)) / 1.96
+        trials.tried(weights, margin, search=search)
+        place, limit, final = _certified(trials, floor, people.take(tests), rows.take(tests))
+        reached = final is not None
         if final is None:
-            weight = float(trials.curve["fairness_weight"].iloc[place])
-            final = Training(trials.plain, reader, rows).models([weight])[0]
+            if floor > trials.weight(place):
+                trials.measure([floor])
+                trials.choose()
+                place = trials.place(floor)
+            final = whole.final(trials.weight(place))
     if model.max_gap is not None:
         trials.bound.tell(trials, place, reached=reached, limit=limit)
-    weight = float(trials.curve["fairness_weight"].iloc[place])
-    found = {"path_": trials.path(weight, final), "validation_curve_": trials.curve}
+    found = {"path_": trials.path(place, final), "validation_curve_": trials.curve}
     if model.calibrate:
         errors = [trials.calibrated_error(place) for place in range(len(trials.curve))]
         trials.curve["calibrated_error"] = errors
@@ -902,28 +947,30 @@ def choose_model(
 
 
 def _certified(
-    trials: Trials, chosen: int, people: People, rows: People
-) -> tuple[int, bool, float | None, Any]:
-    """Test candidates on rows set aside, from the fairest on; keep the last one that passes.
+    trials: Trials, floor: float, people: People, rows: People
+) -> tuple[int, float | None, Any]:
+    """Test candidates on rows set aside, from the fairest on; return the last one that passes.
 
-    The sequence is fixed before these rows are seen, so every test has the full level, and the
-    probability that a model with a larger gap is kept is at most one minus the confidence. The
-    sequence ends at the candidate that is chosen without a confidence.
+    The order of the tests is fixed before these rows are seen, so every test has the full level,
+    and the probability that any model with a larger gap passes is at most one minus the confidence.
+    Where the tests end may therefore depend on all rows: at the weight that is chosen without a
+    confidence, the ``floor``. If no candidate reaches it, the fairest is tested alone.
+    If none passes, the fairest is returned, with its limit and without a model.
     """
     bound, curve = trials.bound, trials.curve
     assert bound.confidence is not None
     weights, gaps = curve["fairness_weight"].to_numpy(), curve["expected_gap"].to_numpy()
-    sequence = np.flatnonzero(bound.decides(curve) & (weights >= weights[chosen]))
-    if not len(sequence):
-        sequence = np.array([chosen])
-    fairest = max(sequence.tolist(), key=lambda place: (-gaps[place], weights[place]))
-    sequence = sequence[weights[sequence] <= weights[fairest]]
+    decides = bound.decides(curve)
+    known = np.flatnonzero(decides if decides.any() else np.ones(len(curve), dtype=bool))
+    fairest = max(known.tolist(), key=lambda place: (-gaps[place], weights[place]))
+    sequence = known[(weights[known] >= floor) & (weights[known] <= weights[fairest])]
+    order = sequence[np.argsort(-weights[sequence])].tolist() or [fairest]
     training = trials.trainings[0]
     if trials.folds:
         training = Training(trials.plain, trials.reader, trials.rows)
     curve[f"{bound.measure}_limit"], kept = np.nan, None
     inputs, first = encoded(rows).inputs, None
-    for place in sequence[np.argsort(-weights[sequence])].tolist():
+    for place in order:
         (model,) = training.models([float(weights[place])])
         scored = ScoredPeople(people, model._scores(inputs), trials.settings)
         limit = BOUNDED[bound.measure].upper_limit(scored, bound.confidence)
@@ -931,8 +978,8 @@ def _certified(
         first = limit if first is None else first
         if not limit <= bound.max_gap:
             break
-        kept = place, True, limit, model
-    return kept or (fairest, False, first, None)
+        kept = place, limit, model
+    return kept or (fairest, first, None)
 
 
 def _short(number: float) -> str:

@@ -196,8 +196,9 @@ class CoupledBatches(PairBatches):
 
     def _sharing(self) -> NDArray[np.float32] | None:
         sides, total = self.people.rows_with_mass(), self.mass.sum()
-        estimated = self.people.groups.memberships is not None
-        if len(sides) > 2 or len(self.coupling.parts) > 1 or estimated:
+        groups = self.people.groups
+        everybody = groups.memberships is None and not groups.apart
+        if len(sides) > 2 or len(self.coupling.parts) > 1 or not everybody:
             return None
         weight = np.zeros(len(self.mass), dtype=np.float32)
         for rows, marginal in zip(sides, self.coupling.marginals(), strict=True):
@@ -1010,12 +1011,13 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
         A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
-        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
-        with a warning.
+        on the last fifth (``validation_size``), from the fairest down to the weight that would be
+        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
+        it is. If none is, the fairest is kept, with a warning.
     scoring : str or callable, default="accuracy"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1.
+        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
+        ``sample_weight``.
     strict : bool, default=False
         Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     calibrate : bool, default=False
@@ -1169,7 +1171,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         By default it is "mean_parity_gap".
     scoring : str or callable, default="neg_root_mean_squared_error"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets.
+        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
+        ``sample_weight``.
 
     Attributes
     ----------

@@ -399,12 +399,13 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         Share of the rows that ``confidence`` sets aside, stratified by label and group.
     confidence : float, optional
         A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
-        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
-        with a warning.
+        on the last fifth (``validation_size``), from the fairest down to the weight that would be
+        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
+        it is. If none is, the fairest is kept, with a warning.
     scoring : str or callable, default="accuracy"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1.
+        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
+        ``sample_weight``.
     strict : bool, default=False
         Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     calibrate : bool, default=False
@@ -582,12 +583,13 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
         A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
-        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
-        with a warning.
+        on the last fifth (``validation_size``), from the fairest down to the weight that would be
+        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
+        it is. If none is, the fairest is kept, with a warning.
     scoring : str or callable, default="accuracy"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1.
+        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
+        ``sample_weight``.
     strict : bool, default=False
         Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
@@ -720,7 +722,8 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         By default it is "mean_parity_gap".
     scoring : str or callable, default="neg_root_mean_squared_error"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets.
+        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
+        ``sample_weight``.
 
     Attributes
     ----------
@@ -826,7 +829,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         By default it is "mean_parity_gap".
     scoring : str or callable, default="neg_root_mean_squared_error"
         The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets.
+        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
+        ``sample_weight``.
 
     Attributes
     ----------

@@ -252,10 +252,10 @@ class People:
         return [replace(comparison, weight=comparison.weight / total) for comparison in found]
 
     def rows_with_mass(self) -> list[IndexArray]:
-        """Return the rows of each group that carry mass. Raise if a group has none."""
+        """Return the rows of each compared group that carry mass. Raise if a group has none."""
         everybody = np.ones(len(self), dtype=bool)
         carried = everybody if self.weights is None else self.weights > 0.0
-        codes = range(self.groups.n_groups)
+        codes = self.groups.compared
         return [self._rows(code, carried, everybody, None, None) for code in codes]
 
     def _rows(
