@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from fairmatch.auditing.monitor import GapMonitor, rate_limits
-from fairmatch.exceptions import GroupError, InputError, ModelFileError
+from fairmatch.exceptions import GroupError, InputError, LabelError, ModelFileError
 
 
 def stream(generator, n, rates, shares=None):
@@ -109,6 +109,70 @@ def test_labels_may_arrive_later():
     assert later.n_waiting == 0
     with pytest.raises(InputError, match="not waiting"):
         later.add_labels([3], [1])
+
+
+def test_some_labels_may_be_missing_and_arrive_in_any_order():
+    """Whatever the order of arrival, the sums are those of all labels at once."""
+    generator = np.random.default_rng(10)
+    decisions, group = stream(generator, 600, (0.3, 0.6))
+    y = generator.integers(0, 2, 600)
+    at_once = GapMonitor(0.05, groups=["0", "1"], measure="equalized_odds_gap")
+    expected = at_once.update(decisions, group, y)
+    late = generator.permutation(600)[:250]
+    monitor = GapMonitor(0.05, groups=["0", "1"], measure="equalized_odds_gap")
+    given = np.where(np.isin(np.arange(600), late), np.nan, y)
+    for start in range(0, 600, 100):
+        own = slice(start, start + 100)
+        state = monitor.update(decisions[own], group[own], given[own], ids=np.arange(600)[own])
+        assert (state.n_rows, state.n_people) == (100, (~np.isnan(given[: own.stop])).sum())
+    assert monitor.n_waiting == 250
+    again = GapMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    for own in np.array_split(late, 7):
+        state = again.add_labels(own, y[own])
+    assert again.n_waiting == 0
+    assert (state.value, state.low, state.high, state.n_people) == (
+        expected.value,
+        expected.low,
+        expected.high,
+        600,
+    )
+
+
+def test_a_batch_may_have_one_class_only():
+    monitor = GapMonitor(groups=["a", "b"], measure="true_positive_gap", pos_label="yes")
+    monitor.update([1, 0], ["a", "b"], ["no", "no"])
+    assert monitor.update([1, 0], ["a", "b"], ["yes", "yes"]).value == 1.0
+    with pytest.raises(LabelError, match="'no' and 'zzz'"):
+        GapMonitor.from_dict(monitor.to_dict()).update([1, 0], ["a", "b"], ["yes", "zzz"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.add_labels(["p"], [np.nan]), "1 missing label"),
+        (lambda m: m.add_labels(["p"], [None]), "1 missing label"),
+        (lambda m: m.add_labels(["p"], pd.Series([pd.NA], dtype="Int64")), "1 missing label"),
+        (lambda m: m.add_labels(["p", "q"], ["zzz", 0]), "two classes"),
+        (lambda m: m.add_labels(["p", "p"], [0, 1]), "'p' is repeated"),
+        (lambda m: m.add_labels(["p"], [0, 1]), "y_true"),
+        (lambda m: m.update([1, 0], ["a", "b"], ids=["a", "a"]), "'a' is repeated"),
+        (lambda m: m.update([1, 0], ["a", "b"], ids=["a", "p"]), "'p' already waits"),
+        (lambda m: m.update([1, 0], ["a", "b"], [1, 0], ids=["a", "p"]), "'p' already waits"),
+        (lambda m: m.update([1, 0], ["a", None], ids=["a", None]), "some are missing"),
+        (lambda m: m.update([1, 0], ["a", None], ids=["a"]), "ids"),
+        (lambda m: m.update([1, 0], ["a", None], [1, np.nan]), "pass ids"),
+        (lambda m: m.update([1, 0], ["a", None], [1, 7]), "two classes"),
+        (lambda m: m.update([1, 0], ["a", "b", None], [1, 0]), "sensitive_features"),
+    ],
+)
+def test_what_is_refused_changes_nothing(call, message):
+    monitor = GapMonitor(groups=["a", "b"], measure="true_positive_gap")
+    monitor.update([1, 0, 1], ["a", "b", "a"], ids=["p", "q", "r"])
+    monitor.add_labels(["r"], [0])
+    before = monitor.to_dict()
+    with pytest.raises(InputError, match=message):
+        call(monitor)
+    assert monitor.to_dict() == before
 
 
 def test_equalised_odds_is_the_mean_of_two_gaps():

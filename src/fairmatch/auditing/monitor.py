@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -14,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, logsumexp, xlog1py, xlogy
 
-from fairmatch.exceptions import GroupError, InputError, ModelFileError
+from fairmatch.exceptions import GroupError, InputError, LabelError, ModelFileError
 from fairmatch.measures import MEASURES
 from fairmatch.people.checks import (
     BoolArray,
@@ -22,9 +23,9 @@ from fairmatch.people.checks import (
     check_count,
     check_length,
     check_number,
+    is_missing,
     plain_value,
     read_column,
-    read_labels,
     read_scores,
 )
 from fairmatch.people.files import write_whole
@@ -187,6 +188,7 @@ class GapMonitor:
         start = 0.0 if window is None else -np.inf
         self._capital = np.full((shape[0], len(self._pairs), 2, len(_BETS)), start)
         self._waiting: dict[str, tuple[int, float]] = {}
+        self._negative: Any = None
 
     def __repr__(self) -> str:
         state = self.state
@@ -204,6 +206,16 @@ class GapMonitor:
     def n_waiting(self) -> int:
         """People whose label has not arrived yet."""
         return len(self._waiting)
+
+    def is_waiting(self, ids: ArrayLike) -> BoolArray:
+        """Return whether each identifier is that of a person whose label has not arrived yet.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_people,)
+            Identifiers.
+        """
+        return np.array([str(name) in self._waiting for name in np.asarray(ids).tolist()], bool)
 
     def update(
         self,
@@ -223,10 +235,10 @@ class GapMonitor:
         sensitive_features : array-like of shape (n_people,) or (n_people, n_attributes)
             Group of every person. Combinations of several attributes are written "f, Black".
         y_true : array-like of shape (n_people,), optional
-            Labels, for measures that need them. Without them, pass ``ids`` and call `add_labels`
-            later.
+            Labels, for measures that need them. With ``ids``, labels may be missing and be passed
+            to `add_labels` later.
         ids : array-like of shape (n_people,), optional
-            Identifiers of people whose labels arrive later.
+            Identifiers, each once and none that already waits for a label.
         period : str, optional
             What to call this update in the history, such as a date.
         """
@@ -234,22 +246,29 @@ class GapMonitor:
         codes = self._codes(sensitive_features, len(values))
         if MONITORED[self.measure]:
             values = values >= self.threshold
-        if self._classes == (None,):
-            return self._take_in(values, codes, None, period)
-        if y_true is not None:
-            positive = read_labels(y_true, n_rows=len(values), pos_label=self.pos_label)
-            return self._take_in(values, codes, positive, period)
-        if ids is None:
-            raise InputError(
-                f"{self.measure} compares people with the same label. Pass y_true, or pass ids and "
-                "call add_labels when the labels are known.",
-                parameter="y_true",
-            )
-        names = [str(name) for name in read_column(ids, "ids").tolist()]
-        check_length(np.asarray(names), len(values), "ids")
-        for name, value, code in zip(names, values.tolist(), codes.tolist(), strict=True):
-            self._waiting[name] = code, value
-        return self._note(period, n_rows=len(codes))
+        labelled, positive = np.ones(len(values), dtype=np.bool_), None
+        names: list[str] = []
+        if self._classes != (None,):
+            if y_true is None and ids is None:
+                raise InputError(
+                    f"{self.measure} compares people with the same label. Pass y_true, or pass ids "
+                    "and call add_labels when the labels are known.",
+                    parameter="y_true",
+                )
+            names = [] if ids is None else self._names(ids, len(values), waiting=False)
+            if y_true is None:
+                labelled[:] = False
+            else:
+                labels, missing = self._labels(y_true, len(values), optional=bool(names))
+                labelled, positive = ~missing, labels[~missing] == self.pos_label
+        self.n_unknown += int(np.count_nonzero(codes < 0))
+        for row in np.flatnonzero(~labelled).tolist():
+            self._waiting[names[row]] = int(codes[row]), float(values[row])
+        if not labelled.any():
+            return self._note(period, n_rows=len(codes))
+        if not labelled.all():
+            values, codes = values[labelled], codes[labelled]
+        return self._take_in(values, codes, positive, period, n_rows=len(labelled))
 
     def add_labels(
         self, ids: ArrayLike, y_true: ArrayLike, *, period: str | None = None
@@ -269,19 +288,60 @@ class GapMonitor:
         -----
         What is promised holds if the time at which a label arrives does not depend on the decision.
         """
-        names = [str(name) for name in read_column(ids, "ids").tolist()]
-        labels = read_column(y_true, "y_true")
-        check_length(labels, len(names), "y_true")
-        strange = [name for name in names if name not in self._waiting]
-        if strange or len(set(names)) < len(names):
-            what = f"{strange[0]!r} is not waiting for a label" if strange else "one is repeated"
-            raise InputError(
-                f"ids cannot be used: {what}. Pass ids of update, once.", parameter="ids"
-            )
+        names = self._names(ids, None, waiting=True)
+        labels, _ = self._labels(y_true, len(names), optional=False)
         taken = [self._waiting.pop(name) for name in names]
         codes = np.array([code for code, _ in taken], dtype=np.intp)
         values = np.array([value for _, value in taken], dtype=self._open[0][0][0].dtype)
-        return self._take_in(values, codes, np.asarray(labels == self.pos_label), period)
+        return self._take_in(values, codes, labels == self.pos_label, period, n_rows=len(codes))
+
+    def _names(self, ids: ArrayLike, n_rows: int | None, *, waiting: bool) -> list[str]:
+        """Return identifiers as text; raise unless each is there once, and all wait or none."""
+        column = read_column(ids, "ids")
+        check_length(column, n_rows, "ids")
+        names = [str(name) for name in column.tolist()]
+        wrong = [name for name in names if (name in self._waiting) != waiting]
+        if is_missing(column).any():
+            what = "some are missing"
+        elif wrong:
+            how = "is not waiting for a label" if waiting else "already waits for a label"
+            what = f"{wrong[0]!r} {how}"
+        elif len(set(names)) < len(names):
+            what = f"{Counter(names).most_common(1)[0][0]!r} is repeated"
+        else:
+            return names
+        told = "Pass ids of update" if waiting else "Pass new ids, and pass labels to add_labels"
+        raise InputError(f"ids cannot be used: {what}. {told}, each once.", parameter="ids")
+
+    def _labels(
+        self, y_true: ArrayLike, n_rows: int, *, optional: bool
+    ) -> tuple[NDArray[Any], BoolArray]:
+        """Return labels, and where they are missing; raise if they are not of the two classes.
+
+        A batch may hold one class only, so the negative label is the first that is seen.
+        """
+        labels = read_column(y_true, "y_true")
+        check_length(labels, n_rows, "y_true")
+        missing = is_missing(labels)
+        if missing.any() and not optional:
+            raise LabelError(
+                f"y_true has {int(missing.sum())} missing labels. Leave those rows out, or pass "
+                "ids to update, so that the people wait for their label.",
+                parameter="y_true",
+            )
+        known = labels[~missing]
+        negative = pd.unique(known[known != self.pos_label]).tolist()
+        found = ([] if self._negative is None else [self._negative]) + negative
+        strange = [label for label in found if label != found[0]]
+        if strange:
+            raise LabelError(
+                f"y_true must hold two classes: {self.pos_label!r}, which is positive, and one "
+                f"other. It has {found[0]!r} and {strange[0]!r}. Correct the labels, or name "
+                "the positive one.",
+                parameter="y_true",
+            )
+        self._negative = found[0] if found else None
+        return labels, missing
 
     def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.int32]:
         codes, names = _factorise(sensitive_features)
@@ -297,7 +357,6 @@ class GapMonitor:
                 parameter="sensitive_features",
             )
         check_length(own, n_rows, "sensitive_features")
-        self.n_unknown += n_rows - n_known
         return own
 
     def _take_in(
@@ -306,6 +365,7 @@ class GapMonitor:
         codes: NDArray[Any],
         positive: BoolArray | None,
         period: str | None,
+        n_rows: int,
     ) -> GapState:
         count = np.count_nonzero if MONITORED[self.measure] else np.sum
         for place, label in enumerate(self._classes):
@@ -319,7 +379,7 @@ class GapMonitor:
         if self.window is not None and self._sizes[1].sum() >= self.window:
             self._sums[0], self._sizes[0] = self._sums[1], self._sizes[1]
             self._sums[1], self._sizes[1] = 0.0, 0.0
-        return self._note(period, n_new=int(np.count_nonzero(codes >= 0)), n_rows=len(codes))
+        return self._note(period, n_new=int(np.count_nonzero(codes >= 0)), n_rows=n_rows)
 
     def _bet(self, place: int, at: int, first: NDArray[Any], second: NDArray[Any]) -> None:
         """Compare the people of two groups in their order, and let the capitals grow or shrink."""
@@ -420,6 +480,7 @@ class GapMonitor:
             **{name: getattr(self, name) for name in settings},
             "groups": list(self.groups),
             "n_unknown": self.n_unknown,
+            "negative": self._negative,
             "waiting": {name: list(kept) for name, kept in self._waiting.items()},
             "open": [[[side.tolist() for side in pair] for pair in own] for own in self._open],
             **{k: [[_plain(x) for x in np.ravel(v)], list(np.shape(v))] for k, v in arrays.items()},
@@ -453,7 +514,7 @@ class GapMonitor:
                 if array.shape != getattr(monitor, f"_{name}").shape or np.isnan(array).any():
                     raise ValueError(name)
                 setattr(monitor, f"_{name}", array)
-            monitor.n_unknown = int(content["n_unknown"])
+            monitor.n_unknown, monitor._negative = int(content["n_unknown"]), content["negative"]
             kind = monitor._open[0][0][0].dtype
             kept = [
                 [[_values(v).astype(kind) for v in pair] for pair in own] for own in content["open"]

@@ -12,7 +12,7 @@ from fairmatch.cli.options import FILE, Command, check_page
 from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.monitor import GapMonitor
+    from fairmatch.auditing.monitor import GapMonitor, GapState
 
 _MEASURES = (
     *("demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "false_positive_gap"),
@@ -27,10 +27,24 @@ _MEASURES = (
 @click.argument("table", type=FILE)
 @click.option("--time", required=True, metavar="COL", help="Column with the day or time.")
 @click.option(
-    "--score", default="score", metavar="COL", help="Column with scores or decisions [score]."
+    "--score",
+    "scores",
+    default="score",
+    metavar="COL",
+    help="Column with scores or decisions [score].",
 )
 @options.sensitive("Column with the groups", required=True)
-@click.option("--label", metavar="COL", help="Column with labels, for gaps of error rates.")
+@click.option(
+    "--label", "y_true", metavar="COL", help="Column with labels, for gaps of error rates."
+)
+@click.option("--positive", metavar="LABEL", help="The positive label; by default 1.")
+@click.option(
+    "--id",
+    "ids",
+    metavar="COL",
+    help="Column with identifiers, if labels arrive later: people without a label wait until their "
+    "row has one, or a later row with the same identifier.",
+)
 @click.option("--max-gap", type=float, default=0.05, help="The bound.")
 @click.option(
     "--measure",
@@ -65,9 +79,11 @@ _MEASURES = (
 def monitor(
     table: str,
     time: str,
-    score: str,
+    scores: str,
     sensitive_features: tuple[str, ...],
-    label: str | None,
+    y_true: str | None,
+    positive: str | None,
+    ids: str | None,
     max_gap: float,
     measure: str,
     confidence: float,
@@ -82,26 +98,36 @@ def monitor(
 
     TABLE is a .csv or .parquet file to which rows are added. Every call reads the periods that are
     later than the last one read, and prints one line for each. A period must be complete when it is
-    read: rows that are added to it later are an error.
+    read: rows that are added to it later are an error. Only labels may be filled in later, if --id
+    names the people.
     """
-    import numpy as np
-    import pandas as pd
-
     from fairmatch.auditing.monitor import GapMonitor
-    from fairmatch.people.files import check_outputs, read_table, write_whole
+    from fairmatch.measures import MEASURES
+    from fairmatch.people.files import check_outputs, find_value, read_table, write_whole
     from fairmatch.people.roles import split_names
 
+    label = y_true
     check_page(out)
     path = Path(state or f"{table}.monitor.json")
     check_outputs([table], out=out, state=str(path))
+    if MEASURES[measure].needs_labels and label is None:
+        raise InputError(f"{measure} compares people with the same label. Name it with --label.")
+    if ids is not None and not MEASURES[measure].needs_labels:
+        raise InputError(f"--id is for labels that arrive later, and {measure} needs no labels.")
     named = split_names(sensitive_features, ())
-    frame = read_table(table, categories=named, **reading).rename(columns=str)
+    text = [] if ids is None else [ids]
+    frame = read_table(table, categories=named, text=text, **reading).rename(columns=str)
     attributes = split_names(sensitive_features, list(frame.columns))
-    for name in (time, score, *attributes, *([label] if label else [])):
+    for name in (time, scores, *attributes, *(one for one in (label, ids) if one)):
         if name not in frame.columns:
             raise InputError(f"{table} has no column {name!r}.")
-    if n_missing := int(frame[time].isna().sum()):
-        raise InputError(f"{table}: {time!r} is missing in {n_missing} rows.")
+    required = [time, *text, *([label] if label is not None and ids is None else [])]
+    for name in required:
+        if n_missing := int(frame[name].isna().sum()):
+            told = f"{table}: {name!r} is missing in {n_missing} rows."
+            if name == label:
+                told += " Leave them out, or name identifiers with --id if labels arrive later."
+            raise InputError(told)
     moments = frame[time].to_numpy()
     if (moments[1:] < moments[:-1]).any():
         frame = frame.sort_values(time, kind="stable")
@@ -110,59 +136,125 @@ def monitor(
     if len(attributes) == 1:
         given = given.astype("category")  # text is compared once, not once for every period
     settings: dict[str, Any] = {"max_gap": max_gap, "measure": measure, "confidence": confidence,
-                "threshold": threshold, "window": window}  # fmt: skip
-    if path.exists():
-        watching = GapMonitor.load(path)
-        for name, value in settings.items():
-            if getattr(watching, name) != value:
-                raise InputError(
-                    f"{path} was begun with {name}={getattr(watching, name)!r}, and now it is "
-                    f"{value!r}. Keep the setting, or begin another file with --state."
-                )
-    else:
+                "threshold": threshold, "window": window, "pos_label": 1}  # fmt: skip
+    watching = GapMonitor.load(path) if path.exists() else None
+    if positive is not None and label is not None:
+        known = [*([] if watching is None else [watching.pos_label]), *frame[label]]
+        of = f"the values of column {label!r}"
+        settings["pos_label"] = find_value(known, positive, "positive", of)
+    for name, value in settings.items() if watching is not None else ():
+        if getattr(watching, name) != value:
+            option = name.replace("pos_label", "positive").replace("_", "-")
+            raise InputError(
+                f"{path} was begun with --{option} {getattr(watching, name)}, and now it is "
+                f"{value}. Keep the setting, or begin another file with --state."
+            )
+    if watching is None:
         if len(attributes) > 1:
             known = given.dropna().drop_duplicates().astype(str).agg(", ".join, axis=1).tolist()
         else:
             codes, levels = given.array.codes, given.cat.categories.tolist()
             known = [level for code, level in enumerate(levels) if (codes == code).any()]
         watching = GapMonitor(groups=groups or sorted(known, key=str), **settings)
-    seen = {one.period: one.n_rows for one in watching.history if one.period is not None}
-    starts = np.flatnonzero(np.append(True, moments[1:] != moments[:-1]))
-    written = [str(one).removesuffix(" 00:00:00") for one in pd.Index(moments[starts])]
-    last = max((place for place, period in enumerate(written) if period in seen), default=-1)
-    ends = np.append(starts[1:], len(moments))
-    for place, (period, start, end) in enumerate(zip(written, starts, ends, strict=True)):
-        if period in seen:
-            if seen[period] != end - start:
-                raise InputError(
-                    f"{period} had {seen[period]:,} rows when it was read and has {end - start:,} "
-                    "now. Add rows of later periods only, or begin another file with --state."
-                )
-            continue
-        if place < last:
-            raise InputError(
-                f"{period} is new and lies before {written[last]}, which has been read. Add rows "
-                "of later periods only, or begin another file with --state."
-            )
-        labels = None if label is None else frame[label].to_numpy()[start:end]
-        scores = frame[score].to_numpy()[start:end]
-        watching.update(scores, given.iloc[start:end], labels, period=period)
-        _print(watching)
-    if seen.keys() >= set(written):
+    columns = frame[scores], given, None if label is None else frame[label]
+    n_before = len(watching.history)
+    try:
+        _read_on(watching, moments, *columns, names=None if ids is None else frame[ids].to_numpy())
+    finally:  # what was read before an error is kept, and not read again
+        new = watching.history[n_before:]
+        if new:
+            watching.save(path)
+        for one in new:
+            _print(one, watching)
+    if not new:
         print("Nothing new.")
-    watching.save(path)
     if out is not None:
         write_whole(out, page(watching))
         print(f"Page written to {out}")
     return 1 if watching.state.alarm else 0
 
 
-def _print(watching: GapMonitor) -> None:
-    state = watching.state
+def _read_on(
+    watching: GapMonitor, moments: Any, scores: Any, groups: Any, labels: Any, *, names: Any
+) -> None:
+    """Take in the periods of a log that are new, and labels that have arrived since.
+
+    Parameters
+    ----------
+    watching : GapMonitor
+        The monitor.
+    moments : array of shape (n_rows,)
+        The period of every row, sorted.
+    scores, groups, labels : Series or DataFrame with n_rows rows
+        The columns of the log; the labels may be None.
+    names : array of shape (n_rows,) or None
+        Identifiers, if labels arrive later. The first row of an identifier is the person. Later
+        ones bring the label of the person and are nobody new.
+    """
+    from dataclasses import replace
+
+    import numpy as np
+    import pandas as pd
+
+    seen = {one.period: one.n_rows for one in watching.history if one.period is not None}
+    starts = np.flatnonzero(np.append(True, moments[1:] != moments[:-1]))
+    lengths = np.diff(np.append(starts, len(moments)))
+    written = [str(one).removesuffix(" 00:00:00") for one in pd.Index(moments[starts])]
+    known = np.isin(written, list(seen))
+    last = max(np.flatnonzero(known), default=-1)
+    for place, (period, length) in enumerate(zip(written, lengths.tolist(), strict=True)):
+        if known[place] and seen[period] != length:
+            raise InputError(
+                f"{period} had {seen[period]:,} rows when it was read and has {length:,} now. Add "
+                "rows of later periods only, or begin another file with --state."
+            )
+        if place < last and not known[place]:
+            raise InputError(
+                f"{period} is new and lies before {written[last]}, which has been read. Add rows "
+                "of later periods only, or begin another file with --state."
+            )
+
+    def bring(rows: Any) -> None:
+        """Add the labels that these rows hold for people who wait for one."""
+        if names is not None:
+            rows = rows[labels.notna().to_numpy()[rows]]
+            rows = rows[watching.is_waiting(names[rows])]
+            rows = rows[~pd.Series(names[rows]).duplicated().to_numpy()]
+            if len(rows):
+                watching.add_labels(names[rows], labels.to_numpy()[rows])
+
+    bring(np.flatnonzero(np.repeat(known, lengths)))
+    is_first = None if names is None else ~pd.Series(names).duplicated().to_numpy()
+    for period, start, length, is_known in zip(written, starts, lengths, known, strict=True):
+        if is_known:
+            continue
+        n_kept, rows = len(watching.history), np.arange(start, start + length)
+        own: Any = slice(start, start + length)  # without copies
+        if names is not None and is_first is not None:
+            own = rows[is_first[rows] & ~watching.is_waiting(names[rows])]
+        if names is None or len(own):
+            watching.update(
+                scores.to_numpy()[own],
+                groups.iloc[own],
+                None if labels is None else labels.to_numpy()[own],
+                ids=None if names is None else names[own],
+            )
+        # One line for each period. If its labels are unusable, the next call reads them again.
+        try:
+            bring(rows)
+        finally:
+            watching.history[n_kept:] = [replace(watching.state, period=period, n_rows=len(rows))]
+
+
+def _written(state: GapState) -> str:
+    return f"labels of {state.n_rows:,} people" if state.period is None else state.period
+
+
+def _print(state: GapState, watching: GapMonitor) -> None:
     gap = "no gap yet" if state.value is None else f"gap {state.value:.3f}"
     band = f"[{state.low:.3f}, {state.high:.3f}]"
     alarm = f"  ALARM: the gap exceeds {watching.max_gap:g}" if state.alarm else ""
-    print(f"{state.period}  {state.n_people:,} people  {gap} {band}{alarm}")
+    print(f"{_written(state)}  {state.n_people:,} people  {gap} {band}{alarm}")
 
 
 def page(watching: GapMonitor) -> str:
@@ -187,19 +279,19 @@ def page(watching: GapMonitor) -> str:
     mark = ""
     if alarms:
         first = history[alarms[0]]
-        told = f"Alarm at {first.period}: the gap has been shown to exceed {watching.max_gap:g}."
+        told = f"Alarm at {_written(first)}: the gap has been shown to exceed {watching.max_gap:g}."
         x = at(alarms[0], 0.0).split(",")[0]
         mark = f"<line x1='{x}' x2='{x}' y1='20' y2='{base}' stroke='#b00' stroke-dasharray='4'/>"
     promise = "The band holds at all times at once"
     if watching.window is not None:
         promise = "With a window the band holds at one time, not at all times at once"
     rows = "".join(
-        f"<tr><td>{escape(str(one.period))}</td><td>{one.n_people:,}</td>"
+        f"<tr><td>{escape(_written(one))}</td><td>{one.n_people:,}</td>"
         f"<td>{'' if one.value is None else f'{one.value:.3f}'}</td>"
         f"<td>{one.low:.3f} to {one.high:.3f}</td><td>{'alarm' if one.alarm else ''}</td></tr>"
         for one in history
     )
-    ends = [escape(str(one.period)) for one in (history[:1] + history[-1:])] or ["", ""]
+    ends = [escape(_written(one)) for one in (history[:1] + history[-1:])] or ["", ""]
     groups = ", ".join(escape(str(group)) for group in watching.groups)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{escape(watching.measure)}</title>
