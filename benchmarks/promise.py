@@ -88,7 +88,8 @@ def rows():
         times = f", {r['times']} times as many people" if r.get("times", 1) > 1 else ""
         what = (
             f"{r['groups']} groups{times}, max_gap {r['max_gap']:g}, confidence {sure} "
-            f"({r['label']}, {r['repetitions']} tables; found in {r['found']:.0%}; mean true gap {r['gap']:.3f})"
+            f"({r['label']}, {r['repetitions']} tables; found in {r['found']:.0%}; mean true gap "
+            f"{r['gap']:.3f})"
         )
         yield Row(f"{what}: found, and its true gap is above", r["found_above"], goal, 3)
         yield Row(f"{what}: any kept model's true gap is above", r["kept_above"], digits=3)
