@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from fairmatch.cli.labelled import read_labelled
+from fairmatch.cli.labelled import open_labelled, read_labelled
 from fairmatch.exceptions import ColumnError
 from fairmatch.people.roles import split_names
 
@@ -23,7 +23,21 @@ def test_labels_become_numbers_and_their_words_are_kept(tmp_path, labels, positi
     table = read_labelled(str(file), "hired", ["sex"], positive)
     assert table.classes == classes
     assert table.frame["hired"].tolist() == [int(str(label) == positive) for label in labels]
+    assert table.written.tolist() == labels
     assert read_labelled(str(file), "hired", ["sex"]).classes is None
+
+
+def test_the_label_is_described_as_the_file_has_it(tmp_path, capsys):
+    file = tmp_path / "people.csv"
+    words = ["no", "yes", "yes", "no"] * 10
+    pd.DataFrame({"hired": words, "sex": [*"fmfm"] * 10, "years": range(40)}).to_csv(
+        file, index=False
+    )
+    asked = {"target": "hired", "sensitive_features": ["sex"], "positive": "yes", "ids": None}
+    nothing = {"keep": (), "drop": (), "reading": {}, "table": str(file)}
+    open_labelled(asked | nothing, sees_groups=True)
+    (line,) = (own for own in capsys.readouterr().out.splitlines() if own.startswith("hired"))
+    assert line.split()[:3] == ["hired", "label", "text"]
 
 
 @pytest.mark.parametrize("given", ["sex,race", "sex, race", ["sex", "race"], ["sex,race"]])

@@ -29,6 +29,8 @@ class LabelledTable:
     left_out: Sequence[str] = ()  #: Columns that are not learned from.
     #: The words for the labels 0 and 1, where the file has other labels.
     classes: tuple[Any, Any] | None = None
+    #: The labels as the file has them, where those of `frame` are 0 and 1 instead.
+    written: pd.Series[Any] | None = None
 
     @property
     def groups(self) -> pd.DataFrame | pd.Series[Any]:
@@ -110,10 +112,11 @@ def read_labelled(
     if positive is None:
         return LabelledTable(frame, target, attributes)
     value = find_value(frame[target], positive, "positive")
-    others = [other for other in frame[target].unique().tolist() if other != value]
-    frame[target] = (frame[target] == value).astype("int64")
+    written = frame[target]
+    others = [other for other in written.unique().tolist() if other != value]
+    frame[target] = (written == value).astype("int64")
     rest = others[0] if len(others) == 1 else f"not {value}"
-    return LabelledTable(frame, target, attributes, classes=(rest, value))
+    return LabelledTable(frame, target, attributes, classes=(rest, value), written=written)
 
 
 def _from_dataset(name: str, target: str | None, sensitive: Sequence[str]) -> LabelledTable:
@@ -168,6 +171,9 @@ def open_labelled(
             "positive. Name it with --positive."
         )
     known = list(table.frame.columns)
+    shown = table.frame
+    if table.written is not None:
+        shown = shown.assign(**{table.target: table.written})
     kept = split_names(options["keep"], known)
     roles = Roles(
         sensitive=table.attributes,
@@ -175,7 +181,7 @@ def open_labelled(
         id=ids,
         ignored=split_names(options["drop"], known),
         kept=kept,
-    ).read(table.frame, name=name)
+    ).read(shown, name=name)
     print_roles(roles)
     _print_positive(table, labels, is_file=Path(name).exists())
     asked = ask(table.frame, roles, sees_groups=sees_groups, kept=kept)
