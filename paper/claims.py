@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,27 @@ from paper.specs import PAPER_RIVALS
 
 HOLDS, IN_PART, DOES_NOT, UNKNOWN = "holds", "holds in part", "does not hold", "not recorded"
 
-Judgement = tuple[str, str]
+
+class Judgement(NamedTuple):
+    """Whether a claim holds, where it does, the figure that decides, and all numbers behind it."""
+
+    state: str
+    where: str = ""
+    figure: str = ""
+    details: str = ""
+
+
+def shares_held(cases: Iterable[tuple[str, bool]]) -> str:
+    """Return the places where at least one of their cases holds, with the share that does."""
+    held: dict[str, list[bool]] = {}
+    for place, holds in cases:
+        held.setdefault(place, []).append(holds)
+    told = (
+        place if all(own) else f"{place} ({sum(own)} of {len(own)})"
+        for place, own in held.items()
+        if any(own)
+    )
+    return ", ".join(told) or "nowhere"
 
 
 def graded(n_held: int, n_all: int) -> str:
@@ -73,13 +93,13 @@ def count_wins(
     grade: Callable[[int, int], str] = graded,
     places: int = 1,
 ) -> Judgement:
-    """Return a grade and a sentence on the cells where fewer than `places` rivals beat FTM.
+    """Judge by the cells where fewer than `places` rivals beat FTM.
 
     A cell is compared only if FTM comes to the level, and a rival does on the same splits. `grade`
     takes the number of cells won and of cells compared.
     """
     cells = fill_cells(answers, asked)
-    held, close, compared = 0, 0, []
+    held, close, compared = [], 0, []
     told: dict[str, list[str]] = {}
     for cell in cells:
         leads, mine, digits = cell.leads(), cell.ftm.interpolated, cell.question.digits
@@ -87,7 +107,7 @@ def count_wins(
         if leads and mine.stated:
             compared.append(mine)
             won = len(better) < places
-            held += won
+            held.append((cell.question.dataset, won))
             clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
             close += not won and len(clearly) < places
             named = [f"{label} by {lead.mean:.{digits}f}" for label, lead in better.items()]
@@ -98,13 +118,15 @@ def count_wins(
         where = f"{cell.question.dataset} at {cell.question.level:g}"
         told.setdefault(where, []).append(f"{cell.question.label} {shown}{beside}")
     rank = "best" if places == 1 else "best or second"
-    counts = f"FTM is {rank} in {held} of {len(compared)}"
+    n_held = sum(won for _, won in held)
+    counts = f"FTM is {rank} in {n_held} of {len(compared)}"
     if len(compared) < len(cells):
         counts += f" that can be compared, of {len(cells)}"
     if close:
         counts += f", within two standard errors of it in {close} more"
     listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
-    return grade(held, len(compared)), f"{counts} ({count_splits(compared)}). {listed}."
+    counts += f" ({count_splits(compared)})"
+    return Judgement(grade(n_held, len(compared)), shares_held(held), counts, f"{listed}.")
 
 
 def count_splits(found: Iterable[Reading]) -> str:
@@ -139,31 +161,34 @@ Judge: TypeAlias = Callable[[Answers], Judgement]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The paper's claim in other words, what the records say of it, and the numbers behind that.
-
-    The first sentence of the numbers sums them up.
-    """
+    """The paper's claim in other words, and what the records say of it."""
 
     claim: str
-    state: str
-    numbers: str
+    found: Judgement
+
+    @property
+    def numbers(self) -> str:
+        """All numbers behind the verdict, the one that decides first; empty without records."""
+        if self.found.state == UNKNOWN:
+            return ""
+        return f"{self.found.figure}. {self.found.details}"
 
 
 def verdicts(answers: Answers) -> list[Verdict]:
     """Return the verdict on every claim of the paper."""
     found = []
     for claim, (judge, tables) in zip(reported()["claims"], _JUDGES, strict=True):
-        state, numbers = judge(answers)
+        one = judge(answers)
         seen = [name for name in tables if name in answers.study.datasets]
-        if state == HOLDS and len(seen) < len(tables):
-            state = IN_PART
-            numbers += f" Looked at on {', '.join(seen)} alone."
-        found.append(Verdict(claim, state, "" if state == UNKNOWN else numbers))
+        if one.state == HOLDS and len(seen) < len(tables):
+            alone = f"{one.details} Looked at on {', '.join(seen)} alone."
+            one = one._replace(state=IN_PART, details=alone)
+        found.append(Verdict(claim, one))
     return found
 
 
 def _competitive(answers: Answers) -> Judgement:
-    told, n_tables, n_competitive, n_any = [], 0, 0, 0
+    told, n_tables, competitive, n_any = [], 0, [], 0
     for dataset, asked in groupby(answers.asked("tradeoff"), key=lambda question: question.dataset):
         cells = fill_cells(answers, asked)
         compared = [found for cell in cells if (found := cell.leads())]
@@ -172,44 +197,48 @@ def _competitive(answers: Answers) -> Judgement:
             continue
         smallest = least_gap(answers.records("ftm-batch", dataset), GAPS["WDP"]).mean
         n_tables += 1
-        n_competitive += max(leads) <= COMPETITIVE
+        competitive += [dataset] if max(leads) <= COMPETITIVE else []
         n_any += smallest <= ANY_LEVEL
         told.append(
             f"{dataset}: accuracy less a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
             f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
         )
     counts = (
-        f"Competitive on {n_competitive} of {n_tables} tables; reaches any level on {n_any} of "
+        f"Competitive on {len(competitive)} of {n_tables} tables; reaches any level on {n_any} of "
         f"{n_tables}"
     )
     limit = (
         f"Competitive means at most {COMPETITIVE:g} below every rival at every level compared, any "
         f"level a gap of at most {ANY_LEVEL:g} by a model that decides anything"
     )
-    return graded(n_competitive + n_any, 2 * n_tables), f"{counts}. {limit}. {'; '.join(told)}."
+    state = graded(len(competitive) + n_any, 2 * n_tables)
+    where = f"accuracy: {', '.join(competitive) or 'nowhere'}"
+    return Judgement(state, where, counts, f"{limit}. {'; '.join(told)}.")
 
 
 def _german(answers: Answers) -> Judgement:
-    won, numbers = count_wins(answers, answers.asked("tradeoff", dataset="german"))
+    best = count_wins(answers, answers.asked("tradeoff", dataset="german"))
     records = answers.records("reduction", "german")
-    if won == UNKNOWN:
-        return UNKNOWN, ""
+    if best.state == UNKNOWN:
+        return best
     by_scores, by_decisions = (least_gap(records, GAPS[name]).mean for name in ("WDP", "DP"))
-    state = graded((won == HOLDS) + (by_scores > 0.06), 2)
-    if state == DOES_NOT and won == IN_PART:
+    state = graded((best.state == HOLDS) + (by_scores > 0.06), 2)
+    if state == DOES_NOT and best.state == IN_PART:
         state = IN_PART
     least = f"least ΔWDP of Reduction is {by_scores:.3f}, its least ΔDP {by_decisions:.3f}"
-    return state, f"{numbers} The {least} (means over the splits)."
+    details = f"{best.details} The {least} (means over the splits)."
+    return best._replace(state=state, details=details)
 
 
 def _outliers(answers: Answers) -> Judgement:
-    state, numbers = count_wins(answers, answers.asked("subsets", label="outliers"))
-    asked = answers.asked("subsets", label="outliers above the box")
-    return state, f"{numbers} Of those above the box alone: {count_wins(answers, asked)[1]}"
+    every = count_wins(answers, answers.asked("subsets", label="outliers"))
+    above = count_wins(answers, answers.asked("subsets", label="outliers above the box"))
+    alone = f" Of those above the box alone: {above.figure}. {above.details}"
+    return every._replace(details=every.details + alone)
 
 
 def _joint_map(answers: Answers) -> Judgement:
-    held, n_all, told = 0, 0, []
+    held, told = [], []
     for question in answers.asked("joint"):
         if question.quantity not in ("accuracy", "equalized_odds_gap"):
             continue
@@ -222,11 +251,12 @@ def _joint_map(answers: Answers) -> Judgement:
                 continue
             gain = found[joint].less(found[plain])
             if gain.stated:
-                n_all += 1
-                held += question.better * gain.mean > 0.0
+                held.append((question.label, question.better * gain.mean > 0.0))
             told.append(f"{question.label} at {question.level:g}, {name}: {show_change(gain)}")
-    counts = f"The joint map is better in {held} of {n_all} comparisons"
-    return graded(held, n_all), f"{counts}. Joint less marginal: {'; '.join(told)}."
+    n_held = sum(better for _, better in held)
+    counts = f"The joint map is better in {n_held} of {len(held)} comparisons"
+    details = f"Joint less marginal: {'; '.join(told)}."
+    return Judgement(graded(n_held, len(held)), shares_held(held), counts, details)
 
 
 def _at_label_weights(answers: Answers, level: float, quantity: str) -> dict[float, Reading]:
@@ -254,13 +284,15 @@ def _saturation(answers: Answers) -> Judgement:
     above = [change for value, change in changes.items() if value > 100.0]
     below = {value: changes[value] for value in sorted(changes) if value < 100.0}
     if not above or not below:
-        return UNKNOWN, ""
+        return Judgement(UNKNOWN)
     equal = [value for value, change in below.items() if change <= ALMOST]
-    told = f"Above 100 mean accuracy changes by at most {max(above):.4f}"
-    told += f", and α = {min(equal):g} already gives the same. " if equal else ". "
-    told += "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
+    counts = f"Above 100 mean accuracy changes by at most {max(above):.4f}"
+    counts += f", and α = {min(equal):g} already gives the same" if equal else ""
+    told = "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
     limit = f"all rows, {count_splits(compared)}; a change up to {ALMOST:g} counts as none"
-    return graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
+    parts = [("above 100", max(above) <= ALMOST), ("below 100", not equal)]
+    state = graded(sum(holds for _, holds in parts), 2)
+    return Judgement(state, shares_held(parts), counts, f"{told} ({limit}).")
 
 
 def _cost_trend(answers: Answers) -> Judgement:
@@ -277,15 +309,18 @@ def _cost_trend(answers: Answers) -> Judgement:
             for quantity in ("accuracy", "transport_cost")
         )
         if not (gain.stated and rise.stated):
-            return UNKNOWN, ""
+            return Judgement(UNKNOWN)
         told.append(
             f"at ΔDP {level:g} accuracy {show_change(gain)}, transport cost {show_change(rise)}"
         )
         gains.append(gain.mean)
         rises.append(rise.mean)
-    rising = (gains[0] > ALMOST) + (rises[0] > 0.0)
+    rising = [("accuracy", gains[0] > ALMOST), ("cost", rises[0] > 0.0)]
     # No rise at the loose level says something only if something rises at the tight level.
-    state = graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
+    parts = [(f"{what} at {tight:g}", rises_there) for what, rises_there in rising]
+    flat = any(holds for _, holds in parts) and gains[1] <= ALMOST
+    parts.append((f"accuracy at {loose:g}", flat))
+    state = graded(sum(holds for _, holds in parts), 3)
     limit = (
         f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
         "at the looser level counts only if something rises at the tighter"
@@ -294,19 +329,20 @@ def _cost_trend(answers: Answers) -> Judgement:
         f"From α = 0 to 100 accuracy changes by {gains[0]:+.4f} and cost by {rises[0]:+.4f} at ΔDP "
         f"{tight:g}; at {loose:g} accuracy changes by {gains[1]:+.4f}"
     )
-    return state, f"{counts}. From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
+    details = f"From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
+    return Judgement(state, shares_held(parts), counts, details)
 
 
 def _stability(answers: Answers) -> Judgement:
     cells = fill_cells(answers, answers.asked("imbalance"))
     if not cells:
-        return UNKNOWN, ""
+        return Judgement(UNKNOWN)
     found = {a.series.label: a.interpolated for a in (cells[0].ftm, *cells[0].rivals)}
     spreads = {name: r.spread for name, r in found.items() if r.stated and r.n > 1}
     mine = spreads.pop(cells[0].ftm.series.label, None)
     if mine is None or not spreads:
-        return UNKNOWN, ""
-    state = HOLDS if mine <= AS_STABLE * np.median(list(spreads.values())) else DOES_NOT
+        return Judgement(UNKNOWN)
+    stable = bool(mine <= AS_STABLE * np.median(list(spreads.values())))
     told = ", ".join(f"{name} {value:.4f}" for name, value in spreads.items())
     rule = f"as stable is taken as at most {AS_STABLE:g} times the rivals' median"
     splits = count_splits(found.values())
@@ -314,11 +350,12 @@ def _stability(answers: Answers) -> Judgement:
         f"The accuracy of FTM has a standard deviation of {mine:.4f}; that of its rivals is "
         f"{min(spreads.values()):.4f} to {max(spreads.values()):.4f}"
     )
-    return state, f"{counts}. FTM {mine:.4f}, {told} ({splits}); {rule}."
+    details = f"FTM {mine:.4f}, {told} ({splits}); {rule}."
+    return Judgement(graded(stable, 1), shares_held([("adult", stable)]), counts, details)
 
 
 def _representations(answers: Answers) -> Judgement:
-    held, n_all, told = 0, 0, []
+    held, told = [], []
     for question in answers.asked("representation"):
         found = {answer.series.key: answer for answer in answers.answer(question)}
         for key in ("laftr", "sipm", "repair"):
@@ -326,11 +363,12 @@ def _representations(answers: Answers) -> Judgement:
                 continue
             gain = found["ftm-batch"].interpolated.less(found[key].interpolated)
             if gain.stated:
-                n_all += 1
-                held += gain.mean > 0.0
+                held.append((question.dataset, gain.mean > 0.0))
             told.append(f"{question.dataset} over {found[key].series.label} {show_change(gain)}")
-    counts = f"FTM is more accurate in {held} of {n_all} comparisons"
-    return graded(held, n_all), f"{counts}. FTM's accuracy: {'; '.join(told)}."
+    n_held = sum(better for _, better in held)
+    counts = f"FTM is more accurate in {n_held} of {len(held)} comparisons"
+    details = f"FTM's accuracy: {'; '.join(told)}."
+    return Judgement(graded(n_held, len(held)), shares_held(held), counts, details)
 
 
 def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:

@@ -367,9 +367,10 @@ def _short_answer(records: Found) -> str:
             if any(cells):
                 rows.append([case.title, f"{level:g}", *cells])
     told = (
-        "Accuracy on the test rows, then the half-space gap, as means over the splits on which the "
-        "method keeps the level on the tuning rows. A number of splits stands behind where it is "
-        "not all five. Methods with other splits are not comparable to the third digit."
+        "Accuracy on the test rows, and the half-space gap. Both are means over the splits on "
+        "which the method keeps the level on the tuning rows; the number of splits is given if it "
+        "is not five. Between methods with different splits, differences in the third digit mean "
+        "nothing."
     )
     return f"{told}\n\n{table(['case', 'gap', *(TITLES[name] for name in _SHORT)], rows)}"
 
@@ -394,19 +395,19 @@ def page_text(store: RecordStore) -> str:
         "Written by `python -m paper tables` from the records in `results/groups/`, which "
         "`python -m paper groups` makes.",
         "",
-        "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). Every "
-        "method is tuned on the same rows: of its candidates, the one most accurate on the tuning "
-        "rows whose largest gap over pairs of groups is within the level there. The numbers are of "
-        "the test rows, as mean ± standard error over the splits. The gap on the test rows can "
-        "exceed the level, for every method. Groups with fewer than about 400 test rows are pooled "
-        'as "other". All trees are LightGBM\'s, 200 rounds.',
+        "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). For every "
+        "method, the candidates whose largest gap over pairs of groups is within the level on the "
+        "tuning rows are compared, and the one that is most accurate there is chosen. The figures "
+        "are for the test rows, as mean ± standard error over the splits. On the test rows the gap "
+        "can exceed the level, for every method. Groups with fewer than about 400 test rows are "
+        'pooled as "other". All trees are LightGBM\'s, with 200 rounds.',
         "",
         "The half-space gap is the 95% quantile, over 500 random half-spaces, of the largest gap "
         "of acceptance between groups within the half-space. Consistency is the share of people "
-        "whose decision stays when only their group is changed. Exponentiated gradient decides at "
-        "random, so its numbers are expectations. Thresholds that are read off the test rows show "
-        "what thresholds could reach at most; nobody can use them. CPU seconds are of all "
-        "candidates of one split.",
+        "whose decision stays the same when only their group is changed. Exponentiated gradient "
+        "decides at random, so its figures are expectations. Thresholds chosen on the test rows "
+        "show the best that thresholds could reach; in practice they are not available. CPU "
+        "seconds are for all candidates of one split.",
     ]
     lines += ["", "## The short answer", "", _short_answer(records)]
     for case in CASES.values():

@@ -310,11 +310,11 @@ Adult by sex, given occupation and hours per week (five bands), and a sample of 
 ACSIncome by sex, given the group of the occupation. FTM matches on predicted scores with weight 2.
 Gaps are differences of selection rates on test rows: a quarter of the table."""
 RELEVANCE_WORDS = f"""\
-FTM's trees with the marginal map. People are matched by every column's range, or by the columns'
-relevance to the training labels. Each split's curve of {len(WEIGHTS)} fairness weights is read
-where it comes to a ΔDP on the test rows, by linear interpolation; in brackets, how many splits do
-so for both distances. The last rows are the paired differences. The half-space gap is the 95 %
-quantile of the gaps in 300 random half-spaces of the test rows."""
+FTM's trees with the marginal map. The distance between people weights every column by its range, or
+by its relevance to the training labels. The curve of {len(WEIGHTS)} fairness weights of each split
+is interpolated at a ΔDP on the test rows. The number of splits that reach it with both distances is
+in brackets. The last rows are the paired differences. The half-space gap is the 95% quantile of the
+gaps in 300 random half-spaces of the test rows."""
 POSITION_WORDS = f"""\
 The position of the nearest fair matching lies between the nearest matching (0) and a random one
 (1), for up to {MATCHED} test people of a group."""

@@ -11,7 +11,7 @@ from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.nearest import nearest_fair_matching
 from fairmatch.measures import MEASURES, demographic_parity_gap, wasserstein_parity_gap
 from fairmatch.people.checks import FloatArray
-from paper.claims import graded
+from paper.claims import Judgement, graded, shares_held
 from paper.methods import Curve, Problem
 from paper.questions import GAPS, Answers, reported
 from paper.readings import Reading, nearest_index, table
@@ -213,19 +213,20 @@ def matchings_section(answers: Answers) -> str:
     if not found:
         return ""
     told = (
-        f"## {TITLE}\n\nOf every line and split, the recorded model whose gap on the test rows is "
-        "nearest to the level is trained again. It counts if its gap is within "
-        f"{TOLERANCE:.0%} of the level. Then {MATCHED_ROWS:,} test rows of each group are matched "
-        "(all of a smaller group). The position is that of the nearest fair matching: 0 is as near "
-        "as any matching, 1 is as far as a random one. Its mean score gap is at most "
-        f"ΔWDP + {SLACK:g}; without slack it is ΔWDP. ΔWDP is that of the matched rows, so it "
-        "differs a little from that of all test rows. The nearest people's gap is the mean score "
-        "gap of the matching of least cost. All numbers are means over the splits ± standard "
-        "error. A model that is hardly fair has a position near 0, so positions are compared at "
-        "equal gaps only. The position refers to scores, so ΔWDP is the gap to hold equal; at an "
-        "equal ΔDP, scores may differ in ΔWDP. The levels of ΔWDP, the tolerance and the list of "
-        "rivals of the claim were set after the first records of Adult's trees, on splits 0 and 1, "
-        "had been seen. `python -m paper matchings` makes the records."
+        f"## {TITLE}\n\nFor every method and split, the recorded model whose gap on the test rows "
+        "is nearest to the level is trained again. It is used if its gap is within "
+        f"{TOLERANCE:.0%} of the level. Then {MATCHED_ROWS:,} test rows of each group are matched, "
+        "or all rows of a smaller group. The position is that of the nearest fair matching: 0 "
+        "means that matched people are as similar as possible, and 1 that they are no more similar "
+        "than random "
+        f"partners. The mean score gap of this matching is at most ΔWDP + {SLACK:g}; without slack "
+        "it is ΔWDP, computed on the matched rows. The last column is the mean score gap between "
+        "nearest people, in the matching of least cost. Figures are means over the splits ± "
+        "standard error.\n\nA model with a large gap has a position near 0, so compare positions "
+        "only at equal gaps, preferably at equal ΔWDP: the position depends on the scores, and "
+        "models with the same ΔDP can differ in ΔWDP. The levels of ΔWDP, the tolerance and the "
+        "rivals of the claim were chosen after the first records (trees on splits 0 and 1 of "
+        "Adult) had been seen. `python -m paper matchings` makes the records."
     )
     return "\n\n".join([told, *_tables(answers, found)])
 
@@ -291,10 +292,10 @@ def _cell(records: dict[int, Record], name: str, digits: int) -> str:
     return f"{found.mean:.{digits}f}{error}"
 
 
-def matching_verdict(answers: Answers) -> tuple[str, str]:
-    """Return the verdict on our claim, and in how many comparisons FTM's position is smaller."""
+def matching_verdict(answers: Answers) -> Judgement:
+    """Judge our claim by the comparisons in which FTM's position is smaller."""
     held: dict[str, list[bool]] = {}
-    told = []
+    places, told = [], []
     for (dataset, level), by_line in read_matchings(answers).items():
         where = f"{dataset} at {MEASURES[GAPS[level.gap]].symbol} {level.value:g}"
         for family, (own, rivals) in _FAMILIES.items():
@@ -304,9 +305,11 @@ def matching_verdict(answers: Answers) -> tuple[str, str]:
                     continue
                 symbol = MEASURES[GAPS[level.gap]].symbol
                 held.setdefault(symbol, []).append(pair[0] < pair[1])
+                places.append((dataset, pair[0] < pair[1]))
                 label = answers.study.series[rival].label.removeprefix("trees: ")
                 told.append(f"{where}, {family}: {pair[0]:.3f} beside {label} {pair[1]:.3f}")
     every = [nearer for by_gap in held.values() for nearer in by_gap]
     by_gap = ", ".join(f"at equal {gap} {sum(own)} of {len(own)}" for gap, own in held.items())
     counted = f"Nearer in {sum(every)} of {len(every)} ({by_gap})"
-    return graded(sum(every), len(every)), f"{counted}. {'; '.join(told)}."
+    state = graded(sum(every), len(every))
+    return Judgement(state, shares_held(places), counted, f"{'; '.join(told)}.")

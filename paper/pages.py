@@ -56,25 +56,30 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
     "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
     "representation": (("representation", "Fair representations: Δ‾DP against accuracy"),),
     "illustrations": (
-        ("appendix-b", "Two fair models, one of them cruel (Appendix B)"),
+        (
+            "appendix-b",
+            "Two models without a gap; one of them swaps a subset (Appendix B)",
+        ),
         ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
     ),
 }
 
 _SHORT_ANSWER = (
-    "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last column "
-    "is not at that gap: it says how far the tables differ before anything is fair."
+    "FTM at the same gap, interpolated. Figures in bold are at least as high as the paper's. The "
+    "last column is our network without a penalty, whose gap is larger: it shows how accurate a "
+    "model is before it is made fair."
 )
 _PICKED = "If the weight is picked on the training rows"
 _PICKED_NOTE = (
-    "Of the models that keep the allowed gap on the training rows, the one that is most accurate "
-    "there; accuracy and gap on the test rows, and on how many splits the gap is kept there too. "
-    "Nothing is interpolated, so a method with few weights near the level stays further below it."
+    "Among the models whose gap on the training rows is within the bound, the one that is most "
+    "accurate on these rows is chosen. The table has its accuracy and gap on the test rows, and on "
+    "how many splits the gap is within the bound there too. Nothing is interpolated, so a method "
+    "with few weights near the bound has a gap further below it."
 )
 _SCHEDULES = (
     f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
-    "The rate falls by 5 % after each epoch in the first two, by 10 % in the third. The least ΔWDP "
-    "is that of models which do not accept (almost) everybody or nobody."
+    "After each epoch the learning rate is reduced by 5% in the first two settings and by 10% in "
+    "the third. The smallest ΔWDP is over models that accept between 1% and 99% of the people."
 )
 
 
@@ -140,30 +145,36 @@ def _head(answers: Answers, options: str) -> str:
     lengths = study.profile.lengths["network"]
     return f"""# The paper's experiments: its figures and ours
 
-Made of the records in `{RECORDS}/` by `python -m paper tables{options}`; no number here is typed by
-hand, and `--check` makes the same command fail if one is. `python -m paper run{options}` makes the
-records, `python -m paper figures{options}` the figures.
+`python -m paper tables{options}` writes this page from the records in `{RECORDS}/`; with `--check`
+the command fails if the page and the records differ. `python -m paper run{options}` makes the
+records, and `python -m paper figures{options}` the figures.
 
-{len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time (the processes that
-compute mini-batch maps not counted): {_counted(answers)}.
-Networks train for {lengths["epochs"]:g} epochs at learning rate {lengths["learning_rate"]:g},
-multiplied by {lengths["decay"]:g} after each.
+{len(found)} of {len(wanted)} runs are recorded. They took {hours:.1f} hours of CPU time, without
+the processes that compute mini-batch maps. Splits per method: {_counted(answers)}.
+Networks train for {lengths["epochs"]:g} epochs. The learning rate starts at
+{lengths["learning_rate"]:g} and is multiplied by {lengths["decay"]:g} after each epoch.
 Versions: {", ".join(versions)}.
 
-How to read the tables. A method is a curve of models, one per fairness weight. "At a level" means:
-*nearest*, as in the paper, each split's model whose gap on the test rows is nearest to the level,
-with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
-itself. Both are means over the random splits ± standard error, with the number of splits in
-brackets; where it is smaller than the number of splits recorded, the other curves never come to the
-level, or the quantity is not defined there. A curve is followed from its fairest model towards
-smaller weights, if need be towards larger ones; models that accept fewer than
-{FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out, because they
-decide nothing. The difference is interpolated less paper, where at least half of the
-curves come to the level.
-Every level is read off the test rows, as in the paper; only *{_PICKED}*
-says what a user gets who does not know them. `docs/evidence/reproduction.md` lists what was
-chosen where the paper is silent or contradicts itself. Two more studies have their own pages:
-`results/groups.md` for several groups, and `results/classes.md` for several classes."""
+**How to read the tables.** A method has one model per fairness weight; together they form a curve
+of accuracy (or another quantity) against gap. Methods are compared at a given gap, the *level*:
+
+- *nearest*, as in the paper: the model of each split whose gap on the test rows is nearest to the
+  level. The mean of these gaps is in square brackets.
+- *interpolated*: the value at the level itself, by interpolation along the curve of each split.
+- *difference*: the interpolated value minus the paper's, if at least half of the curves reach the
+  level.
+
+Figures are means over the random splits ± standard error, with the number of splits in brackets. A
+split is missing if its curve does not reach the level, or if the quantity is not defined there. A
+curve is followed from its fairest model towards smaller weights, and then, if necessary, towards
+larger ones. Models that accept fewer than {FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of
+the people are left out, because they treat nearly everyone the same.
+
+Levels refer to the gap on the test rows, as in the paper, which a user does not know. Only the
+section *{_PICKED}* shows what a user would get.
+`docs/evidence/reproduction.md` lists our choices where the paper is silent or contradicts
+itself. Two more studies have their own pages: `results/groups.md` for several groups, and
+`results/classes.md` for several classes."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:
@@ -203,16 +214,17 @@ def _span(counts: Sequence[int]) -> str:
 
 def _claims(answers: Answers) -> str:
     rule = (
-        "*Holds*: in every case that the claim is about (in more than half where it says *most*); "
-        "*holds in part*: in some; *does not hold*: in none (in at most half). FTM is the paper's, "
-        "with mini-batch maps, unless all rows are named. Methods are compared split by split, "
-        "interpolated to the level, and only where at least half of the splits have both there."
+        "A claim *holds* if it is true in every case that it is about, *holds in part* if it is "
+        "true in some, and *does not hold* if it is true in none. A claim about *most* cases holds "
+        "if it is true in more than half of them. FTM is the paper's version, with mini-batch "
+        'maps, unless "all rows" is named. Methods are compared split by split at the level, by '
+        "interpolation, and only if both reach it on at least half of the splits."
     )
     judged = verdicts(answers)
-    if (ours := matching_verdict(answers))[0] != UNKNOWN:
-        judged.append(Verdict(CLAIM, *ours))
+    if (ours := matching_verdict(answers)).state != UNKNOWN:
+        judged.append(Verdict(CLAIM, ours))
     rows = [
-        [f"{number}", one.claim, f"**{one.state}**", one.numbers.partition(". ")[0]]
+        [f"{number}", one.claim, f"**{one.found.state}**", one.found.where, one.found.figure]
         for number, one in enumerate(judged, start=1)
     ]
     details = [
@@ -223,9 +235,9 @@ def _claims(answers: Answers) -> str:
     return _joined(
         "The paper's claims",
         rule,
-        table(["", "claim", "verdict", "in short"], rows),
+        table(["", "claim", "verdict", "where it holds", "in figures"], rows),
         "<details><summary>Every number behind the verdicts</summary>",
-        "A method in brackets is better than FTM, by the amount given.",
+        "Methods in brackets are better than FTM by the amount given.",
         "\n".join(details),
         "</details>",
     )
@@ -278,10 +290,10 @@ def _joined(title: str, told: str, *parts: str) -> str:
 
 _NOTES = {
     "flips": (
-        "Decisions that fairness turns against its purpose: S = 1 from 0 to 1, S = 0 from 1 to 0. "
-        "German stands without the paper's figures, because its Y = 1 seems to be bad credit there "
-        "and is good credit here; on Bank the favoured group is S = 0, so the rule is the paper's "
-        "and not the purpose."
+        "Decisions that a fair model changes to the disadvantage of the worse-off group: from 0 to "
+        "1 for S = 1, and from 1 to 0 for S = 0. For German the paper's figures are left out, "
+        "because Y = 1 seems to mean bad credit there and means good credit here. On Bank the "
+        "favoured group is S = 0, so this rule of the paper counts the wrong direction."
     ),
 }
 
@@ -317,8 +329,9 @@ def _label_weights(answers: Answers, drawn: set[str]) -> str:
         if (rows := label_weights(answers, level))
     ]
     told = (
-        "Transport cost of the fair matching on the test rows, by 100 mini-batches of 1,024 people "
-        "of each group; interpolated to the level, on the splits that all α have in common."
+        "The transport cost of the fair matching is estimated on 100 mini-batches of 1,024 test "
+        "people of each group. Values are interpolated to the level, on the splits that are "
+        "available for all α."
     )
     return _joined(_title("label-weight"), told, _pictures("label-weight", drawn), *blocks)
 

@@ -168,25 +168,25 @@ def frontier_section(answers: Answers, picture: str = "") -> str:
     if not found:
         return ""
     told = (
-        f"## {TITLE}\n\nBoosted trees at the paper's levels of ΔDP, interpolated; in bold the best "
-        "of a column among methods that come to the level on at least half of the splits. "
-        "Consistency is the share of people whose decision stays when only their group is "
-        "changed. The last column is the largest gap of mean scores in 1,000 random half-spaces. "
-        "Splits differ, so a small difference between methods with other numbers of splits, which "
-        "stand in brackets, says nothing."
+        f"## {TITLE}\n\nBoosted trees at the paper's levels of ΔDP, interpolated. The best figure "
+        "of each column is in bold, among methods that reach the level on at least half of the "
+        "splits. Consistency is the share of people whose decision stays the same when only their "
+        "group is changed. The last column is the largest gap of mean scores in 1,000 random "
+        "half-spaces. Do not compare small differences between methods with different numbers of "
+        "splits (in brackets)."
     )
     parts = [told, picture, _winners(answers, found), _ADVICE, *_tables(answers, found)]
     return "\n\n".join(part for part in parts if part)
 
 
 _ADVICE = (
-    "What to take. If accuracy at a gap of decisions is all that counts, and the group may be used "
-    "to decide, adjust the scores of the model that you have: thresholds by group or quantile "
-    "alignment. They move people of one group as a whole, so who is alike does not matter to them. "
-    "If people who are alike should be treated alike, take FTM with the marginal map, and pay for "
-    "it with accuracy. Match smoothing and the predicted map lie between the two. Where the group "
-    "must not be used to decide, scores cannot be adjusted by group; FTM, match smoothing and Reg "
-    "can do without it (`sensitive_at_prediction=False`)."
+    "**What to choose.** If only accuracy at a given gap of decisions matters, and decisions may "
+    "use the group, adjust the scores of your model with thresholds by group or quantile "
+    "alignment. They shift all scores of a group, whether or not similar people end up with "
+    "similar scores. If similar people should be treated alike, use FTM with the marginal map, "
+    "which costs accuracy. Match smoothing and the predicted map are compromises. If decisions "
+    "must not use the group, use FTM, match smoothing or Reg "
+    "(`sensitive_at_prediction=False`)."
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from curves import fill, record
-from paper.claims import DOES_NOT, HOLDS, IN_PART, UNKNOWN, verdicts
+from paper.claims import DOES_NOT, HOLDS, IN_PART, UNKNOWN, shares_held, verdicts
 from paper.questions import GAPS, Answers, questions, reported
 from paper.records import RecordStore
 from paper.specs import FULL, PAPER_RIVALS, SERIES, Study
@@ -21,7 +21,7 @@ def store(tmp_path):
 
 
 def judged(study, store):
-    return [verdict.state for verdict in verdicts(Answers(study, store))]
+    return [verdict.found.state for verdict in verdicts(Answers(study, store))]
 
 
 def curve(accuracy=0.8, gaps=(0.3, 0.0), n=2, **columns):
@@ -47,7 +47,7 @@ def test_competitive_means_within_a_hundredth_of_the_best_rival(study, store, ft
         everywhere(study, store, key)
     everywhere(study, store, "ftm-batch", accuracy=ftm)
     found = verdicts(Answers(study, store))[0]
-    assert found.state == state
+    assert found.found.state == state
     assert "any level on 4 of 4" in found.numbers  # the other half of the claim
 
 
@@ -57,7 +57,9 @@ def test_competitive_on_some_tables_only_is_in_part(study, store):
     for dataset in study.datasets:
         accuracy = 0.7 if dataset == "bank" else 0.8
         fill(study, store, "ftm-batch", dataset, curve(accuracy))
-    assert judged(study, store)[0] == IN_PART
+    found = verdicts(Answers(study, store))[0].found
+    assert found.state == IN_PART
+    assert found.where == "accuracy: adult, german, dutch"
 
 
 @pytest.mark.parametrize(("ftm", "state"), [(0.8, IN_PART), (0.7, DOES_NOT)])
@@ -68,7 +70,7 @@ def test_constant_models_reach_no_level(study, store, ftm, state):
         for dataset in study.datasets:
             fill(study, store, key, dataset, constant)
     found = verdicts(Answers(study, store))[0]
-    assert found.state == state
+    assert found.found.state == state
     assert "any level on 0 of 4" in found.numbers
 
 
@@ -80,7 +82,7 @@ def test_where_nobody_comes_to_the_level_nothing_is_judged(study, store):
     assert judged(study, store)[8] == UNKNOWN  # nobody to be compared with
     fill(study, store, "reg", "bank", curve(consistency=0.8))
     found = verdicts(Answers(study, store))[8]
-    assert found.state == HOLDS
+    assert found.found.state == HOLDS
     assert "best in 1 of 1 that can be compared, of 4" in found.numbers
 
 
@@ -91,10 +93,10 @@ def test_two_maps_are_compared_where_half_of_the_splits_have_both(study, store):
             gaps = curve(accuracy, gaps=(0.3, low), equalized_odds_gap=0.1)
             store.write(record(study.spec(key, "adult", seed), **gaps))
     found = verdicts(Answers(study, store))[4]
-    assert found.state == UNKNOWN
+    assert found.found.state == UNKNOWN
     store.write(record(study.spec("ftm", "adult", 2), **curve(0.8, equalized_odds_gap=0.1)))
     found = verdicts(Answers(study, store))[4]
-    assert found.state == IN_PART  # more accurate, the same gap
+    assert found.found.state == IN_PART  # more accurate, the same gap
     assert "accuracy at 0.033, all rows: +0.1000 ± 0.0000 (3 splits)" in found.numbers
 
 
@@ -292,3 +294,11 @@ def test_the_papers_flips_are_those_of_its_full_tables():
 def test_every_line_that_is_asked_for_exists():
     keys = {key for question in questions() for key in question.lines}
     assert keys <= {*SERIES}
+
+
+def test_the_table_says_where_a_claim_holds():
+    assert shares_held([("adult", True), ("bank", False)]) == "adult"
+    assert (
+        shares_held([("adult", True), ("adult", False), ("bank", True)]) == "adult (1 of 2), bank"
+    )
+    assert shares_held([("adult", False)]) == shares_held([]) == "nowhere"

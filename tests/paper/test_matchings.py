@@ -77,9 +77,9 @@ def test_the_verdict_counts_where_ftm_is_nearer(study, tmp_path):
     for case in matched_cases(study, store):
         matched(found, case, positions.get(case.key, 0.01))
     answers = Answers(study, store)
-    state, told = matching_verdict(answers)
-    assert state == "holds in part"
-    assert told.startswith("Nearer in 2 of 4 (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2). german")
+    state, where, figure, told = matching_verdict(answers)
+    assert (state, where) == ("holds in part", "german (2 of 4)")
+    assert figure == "Nearer in 2 of 4 (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2)"
     assert "german at ΔDP 0.06, trees: 0.100 beside Reg 0.300" in told
     page = matchings_section(answers)
     assert "**german, ΔWDP nearest to 0.05**" in page
