@@ -1,12 +1,21 @@
 """One entry in the registry is a measure everywhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairmatch import FTMBoostingClassifier, audit, fairness_path
+from fairmatch import (
+    FTMBoostingClassifier,
+    GapMonitor,
+    audit,
+    fairness_path,
+    find_alternatives,
+)
 from fairmatch.cli.main import main
-from fairmatch.measures import MEASURES, Measure, gap_table, gaps_by_pair
+from fairmatch.exceptions import InputError
+from fairmatch.measures import MEASURES, Distance, Measure, gap_table, gaps_by_pair
 from fairmatch.measures.intervals import Interval
 from fairmatch.report import GapDisplay, write_report
 
@@ -58,6 +67,7 @@ def test_an_entry_is_in_tables_audits_reports_and_gates(added, people, tmp_path,
     assert (gap.value, gap.symbol, gap.favoured) == (wanted, "ΔMed", "m")
     assert gap.low < wanted < gap.high
     assert gap.signed == wanted
+    assert gap.expected is gap.detectable is None  # nobody said how medians vary by chance
     page = write_report(found, tmp_path / "report.html").read_text("utf-8")
     assert "Median scores" in page
     assert "difference of the median scores" in page
@@ -80,6 +90,85 @@ def test_an_entry_is_in_curves_and_can_be_bounded(added, people):
     model = FTMBoostingClassifier(max_gap=0.9, gap_measure=NAME, random_state=0).fit(X, y, **given)
     assert NAME in model.validation_curve_
     assert (model.validation_curve_[NAME] <= 0.9).any()
+
+
+@pytest.fixture
+def recall(monkeypatch):
+    """The true positive gap under another name."""
+    entry = replace(MEASURES["true_positive_gap"], name="recall_gap", symbol="R", title="Recall")
+    monkeypatch.setitem(MEASURES, entry.name, entry)
+
+
+def test_an_added_gap_of_rates_is_withheld_like_the_one_that_it_repeats(recall):
+    generator = np.random.default_rng(0)
+    y = np.tile(np.repeat([1, 0], [60, 140]), 2)
+    few = np.where(y[:200] == 1, np.r_[np.zeros(57), np.ones(143)], generator.random(200) > 0.5)
+    scores = np.r_[few, generator.random(200) > 0.5].astype(float)
+    group = np.repeat(["a", "b"], 200)
+    found = audit(scores, sensitive_features=group, y_true=y, n_resamples=100)
+    hidden = found.without_individuals(10)
+    assert found.gap("recall_gap").value == found.gap("true_positive_gap").value > 0.3
+    assert hidden.gap("recall_gap").value is hidden.gap("true_positive_gap").value is None
+    assert hidden.gap("demographic_parity_gap") == found.gap("demographic_parity_gap")
+
+
+def test_a_gap_that_the_registry_does_not_know_is_withheld_with_any_rate(recall, monkeypatch):
+    y = np.tile(np.repeat([1, 0], [60, 140]), 2)
+    scores = np.r_[np.where(y[:200] == 1, np.arange(200) < 3, True), np.arange(200) % 2]
+    group = np.repeat(["a", "b"], 200)
+    found = audit(scores.astype(float), sensitive_features=group, y_true=y, n_resamples=100)
+    monkeypatch.delitem(MEASURES, "recall_gap")
+    assert found.without_individuals(10).gap("recall_gap").value is None
+
+
+def test_an_added_gap_of_rates_is_watched_planned_searched_and_followed(recall, people, capsys):
+    _, y, group, scores = people
+    given = {"sensitive_features": group, "y_true": y}
+    monitors = [GapMonitor(0.05, groups=["f", "m"], measure=name)
+                for name in ("recall_gap", "true_positive_gap")]  # fmt: skip
+    first, second = (own.update(scores, group, y) for own in monitors)
+    assert first == second
+    assert first.value is not None
+    other = {"plain": scores, "fair": np.where(group == "m", scores - 0.1, scores).clip(0, 1)}
+    first, second = (find_alternatives(other, gap_measure=name, **given).tried[0].gap
+                     for name in ("recall_gap", "true_positive_gap"))  # fmt: skip
+    assert first == second
+    with pytest.raises(InputError, match="recall_gap"):
+        find_alternatives(other, gap_measure="ks_parity_gap", **given)
+    asked = ["plan", "--sizes", "500,400", "--positive-share", "0.3"]
+    assert main(asked) == 0
+    assert "recall_gap" in capsys.readouterr().out
+    found = audit(scores, by=np.arange(240) % 2, n_resamples=100, min_group_size=10, **given)
+    changes = {one.measure: one.change for one in found.changes}
+    assert changes["recall_gap"] == changes["true_positive_gap"]
+    assert found.gap("recall_gap").detectable == found.gap("true_positive_gap").detectable
+    assert found.gap("recall_gap").expected == pytest.approx(
+        found.gap("true_positive_gap").expected, rel=0.1
+    )
+
+
+def test_an_added_distance_has_no_average_by_chance_unless_it_says_one(monkeypatch, people):
+    _, _, group, scores = people
+    zero = replace(
+        MEASURES["ks_parity_gap"],
+        name="zero_gap",
+        distance=lambda first, second, settings: 0.0,
+        interval=lambda pair, labels, confidence: Interval(0.0, 0.0),
+    )
+    monkeypatch.setitem(MEASURES, zero.name, zero)
+    monkeypatch.setitem(
+        MEASURES,
+        "half_gap",
+        replace(
+            zero,
+            name="half_gap",
+            distance=Distance(zero.distance, lambda alike, label: np.array([0.25, 0.75])),
+        ),
+    )
+    found = audit(scores, sensitive_features=group, n_resamples=100, n_sample=50)
+    assert found.gap("zero_gap").expected is None
+    assert found.gap("half_gap").expected == 0.5
+    assert found.gap("ks_parity_gap").expected > 0.0
 
 
 def test_every_entry_says_what_it_is_and_what_it_needs():

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.auditing.facts import Alternative, Alternatives, Estimate
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.measures.registry import MEASURES, Measure
+from fairmatch.measures.registry import Measure, joined, of_averages
 from fairmatch.people.checks import (
     FloatArray,
     check_length,
@@ -30,11 +30,6 @@ BASELINE = "baseline"
 """What scores that come from elsewhere are called."""
 
 
-def _spread(rates: FloatArray) -> FloatArray:
-    """Return the largest difference over pairs of groups, which are in the last axis."""
-    return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
-
-
 def _rates(cells: Cells, label: bool | None) -> FloatArray:
     """Return the selection rates by model and group, of shape (2, …, n_groups)."""
     chosen = cells.sum(axis=-3) if label is None else cells[..., int(label), :, :]
@@ -46,8 +41,9 @@ def _rates(cells: Cells, label: bool | None) -> FloatArray:
 
 def _gaps(cells: Cells, measure: Measure) -> FloatArray:
     """Return the gap of selection rates of the baseline and of the model."""
-    found = [_spread(_rates(cells, label)) for label in measure.labels]
-    return np.asarray(sum(found) / len(found))
+    rates = [_rates(cells, label) for label in measure.labels]
+    gaps = [own.max(axis=-1) - own.min(axis=-1) for own in rates]  # over pairs of groups
+    return joined(gaps, measure.agg)
 
 
 def find_alternatives(
@@ -144,7 +140,7 @@ def find_alternatives(
         raise InputError(
             f"favourable must be 'high' or 'low', got {favourable!r}.", parameter="favourable"
         )
-    known = {name: own for name, own in MEASURES.items() if own.needs_decisions}
+    known = of_averages(decides=True)
     if gap_measure not in known:
         raise InputError(
             f"gap_measure={gap_measure!r} is not one of the gaps. Choose one of "

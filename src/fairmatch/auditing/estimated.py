@@ -69,7 +69,7 @@ def estimate_gaps(
         found = answers.gaps(measure)
         gaps.append(found[0])
         by_pair += found[1] if len(expanded.pairs) > 1 else []
-        if measure.distance is None and found[0].value is not None and not measure.is_relative:
+        if measure.averages and found[0].value is not None and not measure.is_relative:
             estimated.append(answers.answer(measure, found[0]))
     sizes = np.bincount(answers.cells)
     facts = EstimatedFacts(

@@ -21,6 +21,7 @@ from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.measures.numbers import NumberDependence
+from fairmatch.measures.registry import MEASURES
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
 from fairmatch.people.files import write_whole
@@ -1811,12 +1812,10 @@ class _Suppressor:
 
     def gap(self, gap: Gap, changed: dict[str, set[str]], decided: bool) -> Gap:
         """Return a gap, or why it is withheld: a rate that it is made of is."""
-        needs = {
-            "demographic_parity_gap": {"selection_rate"},
-            "true_positive_gap": {"true_positive_rate"},
-            "false_positive_gap": {"false_positive_rate"},
-            "equalized_odds_gap": {"true_positive_rate", "false_positive_rate"},
-        }.get(gap.name, {"selection_rate"} if decided else set())
+        needs = set(_RATES.values())
+        if measure := MEASURES.get(gap.name):
+            made_of_rates = decided or measure.needs_decisions
+            needs = {_RATES[label] for label in measure.labels if made_of_rates}
         # The limits of a largest gap come from all groups.
         if gap.value is None or not any(needs & fields for fields in changed.values()):
             return replace(gap, refused=gap.refused and self.told(gap.refused))
@@ -1920,15 +1919,18 @@ class _Suppressor:
         return replace(facts, strata=tuple(kept))
 
 
+# The rates of everybody and of one class.
+_RATES = {None: "selection_rate", True: "true_positive_rate", False: "false_positive_rate"}
+
+
 def _withheld_rates(before: GroupFacts, after: GroupFacts) -> set[str]:
     """Return the rates of a group that are withheld."""
-    rates: list[str] = ["selection_rate", "true_positive_rate", "false_positive_rate"]
 
     def stated(group: GroupFacts, name: str) -> bool:
         fact = getattr(group, name)
         return fact is not None and fact.value is not None
 
-    return {name for name in rates if stated(before, name) and not stated(after, name)}
+    return {name for name in _RATES.values() if stated(before, name) and not stated(after, name)}
 
 
 def _hides(table: ImpactTable) -> bool:

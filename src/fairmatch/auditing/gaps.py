@@ -16,8 +16,11 @@ from fairmatch.auditing.people import MANY_GROUPS, Audited, Roster
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.network import MAX_PIVOTS, OPTIMAL, no_plan, simplex
+from fairmatch.measures.chance import Distance
+from fairmatch.measures.distributions import CALIBRATION_EDGES
 from fairmatch.measures.intervals import (
     SCORE_BINS,
+    SCORE_EDGES,
     GroupPair,
     Limits,
     detectable,
@@ -30,11 +33,8 @@ from fairmatch.measures.registry import Measure, applicable
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.weights import Weights
 
-_CALIBRATION_EDGES = np.arange(11) / 10
 ROUNDED = 9
 """Digits of a score, or of a difference of two, that are more than rounding errors."""
-# Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
-SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 
 
 def score_edges(data: Audited) -> tuple[float, ...]:
@@ -190,7 +190,7 @@ def _calibration(
         at = np.searchsorted((values[1:] + values[:-1]) / 2.0, scores, side="right")
         ends = [(value, value) for value in values.tolist()]
     else:
-        edges = least + data.width * _CALIBRATION_EDGES
+        edges = least + data.width * CALIBRATION_EDGES
         at = np.searchsorted(edges[1:-1], scores, side="right")
         ends = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     for k, (low, high) in enumerate(ends):
@@ -267,7 +267,6 @@ def take_gaps(
         )
         for codes in data.pairs
     ]
-    chance = Chance(data)
     largest: list[Gap] = []
     by_pair: list[Gap] = []
     for measure in _measures(data):
@@ -297,7 +296,9 @@ def take_gaps(
                 gaps[pair] = _gap(data, measure, pair)
                 low, high = max(low, gaps[pair].low or 0.0), max(high, gaps[pair].high or 0.0)
         worst = gaps[ordered[0]]
-        expected = chance.expected(measure, [pair.codes for pair in stated])
+        # Each measure has a random stream of its own, whichever other measures there are.
+        generator = data.settings.generator(8, *measure.base_name.encode())
+        expected = measure.expected(data.scored, [pair.codes for pair in stated], generator)
         if worst.low is not None:
             worst = replace(worst, low=low, high=high)
         largest.append(replace(worst, expected=expected))
@@ -322,97 +323,12 @@ def _wrong(data: Audited, measure: Measure, pair: GroupPair) -> float:
     The distribution functions of a group are wrong by at most the bound of Dvoretzky, Kiefer,
     Wolfowitz and Massart. That bounds the distances which they define.
     """
-    if measure.name.removeprefix("relative_") not in ("wasserstein_parity_gap", "ks_parity_gap"):
+    if not (isinstance(measure.distance, Distance) and measure.distance.follows):
         return float("inf")
     chance = np.log(4.0 / (1.0 - data.pair_confidence)) / 2.0
     sizes = [part.weights.size for part in pair.parts()]
     unit = 1.0 if measure.unit == "share" else data.width / measure.unit_of(data.scored.settings)
     return unit * float(sum(np.sqrt(chance / size) for size in sizes))
-
-
-class Chance:
-    """What the largest gap over pairs of groups would average if the groups did not differ."""
-
-    def __init__(self, data: Audited) -> None:
-        self.data = data
-
-    def expected(self, measure: Measure, pairs: Sequence[tuple[int, int]]) -> float:
-        """Return the mean of the largest gap when every group is drawn from all people."""
-        # Each measure has a random stream of its own, whichever other measures there are.
-        self.generator = self.data.settings.generator(
-            8, *measure.name.removeprefix("relative_").encode()
-        )
-        codes = sorted({code for pair in pairs for code in pair})
-        at = np.array([[codes.index(code) for code in pair] for pair in pairs]).T
-        if measure.needs_decisions:
-            gaps = sum(self._rates(codes, label, at) for label in measure.labels)
-            return float(np.mean(gaps / len(measure.labels)))
-        scores, sizes, weights = self._pooled(codes)
-        unit = self.data.width / measure.unit_of(self.data.scored.settings)
-        if measure.distance is None:
-            spread = float(np.sqrt(np.cov(scores, aweights=weights)))
-            means = self.generator.normal(size=(_DRAWS, len(codes))) * spread / np.sqrt(sizes)
-            return unit * float(_over_pairs(means[..., None], at).mean())
-        return self._distance(measure, scores, sizes, weights, at) * (
-            1.0 if measure.unit == "share" else unit
-        )
-
-    def _rates(self, codes: list[int], label: bool | None, at: NDArray[np.intp]) -> FloatArray:
-        counts = np.array([self.data.scored.counts(code, label) for code in codes])
-        rate = counts[:, 0].sum() / counts[:, 1].sum()
-        sizes = counts[:, 1].astype(np.int64)
-        drawn = self.generator.binomial(sizes, min(rate, 1.0), size=(_DRAWS, len(codes))) / sizes
-        return _over_pairs(drawn[..., None], at)
-
-    def _pooled(self, codes: list[int]) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        parts = [self.data.scored.part(code) for code in codes]
-        sizes = np.array([max(round(part.weights.size), 1) for part in parts])
-        weights = None
-        if parts[0].weights.values is not None:
-            weights = np.concatenate([part.weights.values for part in parts])
-        scores = np.concatenate([part.values for part in parts])
-        return self.data.scored.settings.shares(scores), sizes, weights
-
-    def _distance(
-        self,
-        measure: Measure,
-        scores: FloatArray,
-        sizes: FloatArray,
-        weights: FloatArray | None,
-        at: NDArray[np.intp],
-    ) -> float:
-        edges = SCORE_EDGES[1:-1]
-        if not measure.needs_bounds:  # cells of about equal mass
-            edges = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, 65)[1:-1]))
-        cells = np.searchsorted(edges, scores, side="right")
-        mass = np.bincount(cells, weights, minlength=len(edges) + 1).astype(np.float64)
-        drawn = np.stack(
-            [
-                self.generator.multinomial(size, mass / mass.sum(), size=_FEW_DRAWS) / size
-                for size in sizes.tolist()
-            ],
-            axis=1,
-        )
-        if measure.needs_bounds:
-            return float(_over_pairs(drawn, at).mean() / 2.0)
-        below = np.cumsum(drawn, axis=-1)[..., :-1]
-        if measure.unit == "share":
-            return float(_over_pairs(below, at, largest=True).mean())
-        ends = np.concatenate([[scores.min()], edges, [scores.max()]])
-        widths = (ends[2:] - ends[:-2]) / 2.0
-        return float(_over_pairs(below * widths, at).mean())
-
-
-_DRAWS, _FEW_DRAWS = 1000, 200
-
-
-def _over_pairs(values: FloatArray, at: NDArray[np.intp], *, largest: bool = False) -> FloatArray:
-    """Return the largest distance over pairs, of values of shape (draws, groups, cells)."""
-    found = np.zeros(len(values))
-    for first, second in at.T.tolist():
-        apart = np.abs(values[:, first] - values[:, second])
-        found = np.maximum(found, apart.max(axis=-1) if largest else apart.sum(axis=-1))
-    return found
 
 
 def _measures(data: Audited) -> list[Measure]:
@@ -504,14 +420,15 @@ def _gap(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
 
 def _detectable(data: Audited, measure: Measure, pair: GroupPair) -> float | None:
     """Return the smallest gap of rates or means that so many people would show; else None."""
-    if measure.distance is not None or len(measure.labels) > 1:
+    if not measure.is_difference:
         return None
+    (label,) = measure.labels
     if measure.needs_decisions:
-        hits, sizes = pair.counts(measure.labels[0])
+        hits, sizes = pair.counts(label)
         rate = (sum(hits) + 1.0) / (sum(sizes) + 2.0)
         variances = [rate * (1.0 - rate) / size for size in sizes]
     else:
-        moments = [part.weights.moments(part.values) for part in pair.parts()]
+        moments = [part.weights.moments(part.values) for part in pair.parts(label)]
         variances = [own.variance / own.size for own in moments]
     error = float(np.sqrt(sum(variances))) / measure.unit_of(data.scored.settings)
     return detectable(error, data.pair_confidence)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, logsumexp, xlog1py, xlogy
 
 from fairmatch.exceptions import GroupError, InputError, LabelError, ModelFileError
-from fairmatch.measures import MEASURES
+from fairmatch.measures.registry import Measure, joined, of_averages
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -31,14 +31,6 @@ from fairmatch.people.checks import (
 from fairmatch.people.files import write_whole
 from fairmatch.people.groups import attribute_columns, listed
 
-# The measures that can be watched, and whether they compare decisions rather than scores.
-MONITORED = {
-    "demographic_parity_gap": True,
-    "mean_parity_gap": False,
-    "true_positive_gap": True,
-    "false_positive_gap": True,
-    "equalized_odds_gap": True,
-}
 # The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
 # quickly. The capital is divided among them, and large ones get more of it.
 _BETS = np.geomspace(0.01, 0.7, 12)
@@ -48,6 +40,11 @@ _QUEUE = 256
 _VERSION = 1
 # The search for a limit: so many steps, each with so many parts.
 _STEPS, _PARTS = 5, np.arange(1.0, 65.0)[:, None] / 64.0
+
+
+def monitored() -> dict[str, Measure]:
+    """Return the measures that can be watched: gaps of decisions and of mean scores."""
+    return of_averages(decides=True) | of_averages(decides=False)
 
 
 @dataclass(frozen=True)
@@ -159,9 +156,9 @@ class GapMonitor:
         check_number("confidence", confidence, "[0.5, 1)")
         check_number("threshold", threshold, "[0, 1]")
         check_count("window", window, 2, optional=True)
-        if measure not in MONITORED:
+        if measure not in monitored():
             raise InputError(
-                f"measure={measure!r} cannot be watched; choose one of {', '.join(MONITORED)}.",
+                f"measure={measure!r} cannot be watched; choose one of {', '.join(monitored())}.",
                 parameter="measure",
             )
         labels = tuple(plain_value(label) for label in groups)
@@ -175,14 +172,17 @@ class GapMonitor:
         self.pos_label, self.window = plain_value(pos_label), window
         self.n_unknown = 0
         self.history: list[GapState] = []
-        self._classes = MEASURES[measure].labels
+        self._asked = monitored()[measure]
+        self._classes = self._asked.labels
         self._pairs = list(combinations(range(len(labels)), 2))
         shape = len(self._classes), len(labels)
         # Sums and numbers of people; with a window, those of the last full one and of this one.
         self._sums = np.zeros((2, *shape))
         self._sizes = np.zeros((2, *shape))
         # People of each side of a pair who have no partner yet, by class, pair and side.
-        empty: NDArray[Any] = np.empty(0, dtype=np.bool_ if MONITORED[measure] else np.float64)
+        empty: NDArray[Any] = np.empty(
+            0, dtype=np.bool_ if self._asked.needs_decisions else np.float64
+        )
         self._open = [[[empty, empty] for _ in self._pairs] for _ in self._classes]
         # Logarithm of the capital, by class, pair, direction and bet.
         start = 0.0 if window is None else -np.inf
@@ -244,7 +244,7 @@ class GapMonitor:
         """
         values: NDArray[Any] = read_scores(scores, name="scores")
         codes = self._codes(sensitive_features, len(values))
-        if MONITORED[self.measure]:
+        if self._asked.needs_decisions:
             values = values >= self.threshold
         labelled, positive = np.ones(len(values), dtype=np.bool_), None
         names: list[str] = []
@@ -367,7 +367,7 @@ class GapMonitor:
         period: str | None,
         n_rows: int,
     ) -> GapState:
-        count = np.count_nonzero if MONITORED[self.measure] else np.sum
+        count = np.count_nonzero if self._asked.needs_decisions else np.sum
         for place, label in enumerate(self._classes):
             groups = range(len(self.groups))
             inside = codes if label is None else np.where(positive == label, codes, -1)
@@ -389,7 +389,7 @@ class GapMonitor:
         if n_pairs == 0:
             waiting[:] = sides
             return
-        means, decided = [], MONITORED[self.measure]
+        means, decided = [], self._asked.needs_decisions
         for side, values in enumerate(sides):
             step = 1 if len(values) - n_pairs <= _QUEUE else len(values) // n_pairs
             decided = decided and step == 1
@@ -428,7 +428,8 @@ class GapMonitor:
         gaps = None
         if sizes.all():
             rates = sums / sizes
-            gaps = float(np.mean([max(abs(r[a] - r[b]) for a, b in self._pairs) for r in rates]))
+            apart = [max(abs(r[a] - r[b]) for a, b in self._pairs) for r in rates]
+            gaps = float(joined(apart, self._asked.agg))
         shares = _SHARES * len(_BETS) / self._capital.size
         evidence = float((np.exp(np.minimum(self._capital, 700.0)) * shares).sum())
         wanted = 1.0 / (1.0 - self.confidence) if self.window is None else float(self.window)
@@ -458,7 +459,7 @@ class GapMonitor:
         for low, high in zip(lows, highs, strict=True):
             least.append(max(max(low[a] - high[b], low[b] - high[a], 0.0) for a, b in self._pairs))
             most.append(max(max(high[a] - low[b], high[b] - low[a]) for a, b in self._pairs))
-        return float(np.mean(least)), float(np.mean(most))
+        return float(joined(least, self._asked.agg)), float(joined(most, self._asked.agg))
 
     # Files
 

@@ -17,7 +17,7 @@ from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import InputError
 from fairmatch.measures.contingency import holm
-from fairmatch.measures.registry import MEASURES, Measure
+from fairmatch.measures.registry import Measure, of_averages
 from fairmatch.people.checks import BoolArray, check_length, is_missing, read_column
 from fairmatch.people.strata import Codes
 
@@ -92,12 +92,13 @@ def period_facts(data: Audited, periods: Codes) -> tuple[tuple[PartFacts, ...], 
 
 
 def _differences(data: Audited) -> list[Measure]:
-    """Return the measures that are a difference of two rates or means."""
-    names = ["mean_parity_gap"]
-    if data.decides:
-        names = ["demographic_parity_gap"]
-        names += ["true_positive_gap", "false_positive_gap"] * (data.people.positive is not None)
-    return [MEASURES[name] for name in names]
+    """Return the measures that are a difference of two rates, or of two means."""
+    has_labels = data.people.positive is not None
+    return [
+        measure
+        for measure in of_averages(decides=data.decides).values()
+        if measure.is_difference and (has_labels or not measure.needs_labels)
+    ]
 
 
 def _changes(
@@ -142,7 +143,7 @@ def _level(
         # With one more hit and one more miss, as Agresti and Caffo do, no variance is 0.
         rate = (hits + 1.0) / (size + 2.0)
         return hits / max(size, 1), rate * (1.0 - rate) / (size + 2.0), size
-    part = data.scored.part(code)
+    part = data.scored.part(code, label)
     moments = part.weights.moments(part.values)
     return moments.mean, moments.error(data.width), moments.size
 

@@ -34,6 +34,7 @@ def plan(
 ) -> None:
     """Compute the smallest gap that an audit of groups of these sizes can detect."""
     from fairmatch.measures.planning import chance_maximum, detectable_difference
+    from fairmatch.measures.registry import of_averages
 
     try:
         people = [int(size) for size in sizes.replace("_", "").split(",")]
@@ -44,12 +45,15 @@ def plan(
             f"--sizes takes the number of people in each of at least two groups, such as "
             f"1500,400,60; got {sizes!r}."
         )
-    shares = {"demographic_parity_gap": 1.0}
+    among: dict[bool | None, float] = {None: 1.0}
     if positive_share is not None:
-        shares |= {
-            "true_positive_gap": positive_share,
-            "false_positive_gap": 1.0 - positive_share,
-        }
+        among |= {True: positive_share, False: 1.0 - positive_share}
+    gaps = of_averages(decides=True).values()
+    shares = {
+        own.name: among[own.labels[0]]
+        for own in gaps
+        if own.is_difference and own.labels[0] in among
+    }
     pairs = list(combinations(range(len(people)), 2))
     rows = []
     for one, other in pairs:

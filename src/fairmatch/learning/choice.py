@@ -509,8 +509,7 @@ class Bound:
         kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
         half, groups = self.resolution(people, float(kept.get("spread", 0.0)))
         measure, gap = BOUNDED[self.measure], float(kept[self.measure])
-        if measure.is_relative and kept["wasserstein_parity_gap"] > 0.0:
-            half *= kept["relative_wasserstein_parity_gap"] / kept["wasserstein_parity_gap"]
+        half /= measure.unit_of(trials.settings)
         known = not self.outcome.decides and measure.limit is None
         few = half > self.max_gap and self.confidence is None and not known
         if reached and decides and not few:

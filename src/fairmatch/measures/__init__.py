@@ -1,5 +1,6 @@
 """Gaps between groups, and changes between two models. Gaps have fairlearn's signature."""
 
+from fairmatch.measures.chance import Distance
 from fairmatch.measures.changes import (
     Flips,
     consistency,
@@ -37,6 +38,7 @@ __all__ = [
     "MEASURES",
     "ClassRateGap",
     "ConditionalGap",
+    "Distance",
     "Flips",
     "Measure",
     "PairGap",

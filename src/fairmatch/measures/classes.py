@@ -47,6 +47,7 @@ class ClassRates:
     #: people who belong to a class, as to whether they get it; or those of people of every class,
     #: as to all classes.
     given: str = "everybody"
+    title: str = ""  #: What the gap compares, as a heading.
 
     def labels(self, outcome: Outcome) -> Sequence[int | None]:
         """Return the classes within which groups are compared; None is everybody."""

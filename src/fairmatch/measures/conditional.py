@@ -12,7 +12,7 @@ from scipy.stats import hypergeom
 from fairmatch.exceptions import InputError
 from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.gaps import read_scored
-from fairmatch.measures.registry import Measure, read_measure
+from fairmatch.measures.registry import MEASURES, Measure, read_measure
 from fairmatch.people.outcome import read_outcome
 
 WEIGHTS = ("population", "reference", "mantel_haenszel")
@@ -184,11 +184,11 @@ def gaps_within(
     scored: ScoredPeople, measure: Measure, reference: Any = None, weights: str = "population"
 ) -> list[ConditionalGap]:
     """Return the conditional gaps of scored people who have strata."""
-    if measure.distance is not None or len(measure.labels) > 1 or measure.needs_coupling:
+    if not measure.is_difference:
+        known = [name for name, own in MEASURES.items() if own.is_difference]
         raise InputError(
-            f"{measure.name} is not a difference of rates or means within one class. Pass "
-            "'demographic_parity_gap', 'mean_parity_gap', 'true_positive_gap' or "
-            "'false_positive_gap'.",
+            f"{measure.name} is not a difference of rates or means within one class. Pass one of "
+            f"{', '.join(known)}.",
             parameter="measure",
         )
     if weights not in WEIGHTS:

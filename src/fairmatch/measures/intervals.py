@@ -733,6 +733,8 @@ _SURVEY_METHODS = {
 
 # Intervals of total variations count scores in this many intervals.
 SCORE_BINS = 20
+# Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
+SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 
 
 @dataclass(frozen=True, eq=False)

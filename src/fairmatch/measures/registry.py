@@ -7,13 +7,16 @@ add an entry.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling
+from fairmatch.measures.chance import Alike, Distance
 from fairmatch.measures.classes import ClassGap, ClassRates, ClassScores, largest_limit
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import (
@@ -33,7 +36,6 @@ from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
 
 Level: TypeAlias = Callable[[GroupScores, Settings], float]
-Distance: TypeAlias = Callable[[GroupScores, GroupScores, Settings], float]
 
 
 def _selection(group: GroupScores, settings: Settings) -> float:
@@ -68,8 +70,8 @@ class Measure:
     #: the larger number is better off.
     level: Level = _mean_score
     #: Takes the `GroupScores` of two groups and the `Settings`, and returns their gap. By default
-    #: it is the absolute difference of their levels.
-    distance: Distance | None = None
+    #: it is the absolute difference of their levels. A `Distance` says how it varies by chance too.
+    distance: Callable[[GroupScores, GroupScores, Settings], float] | None = None
     #: The classes within which groups are compared: True is Y = 1, False is Y = 0, None is
     #: everybody.
     labels: Labels = (None,)
@@ -90,6 +92,8 @@ class Measure:
     needs_number: bool = False
     #: What the measure is for three or more classes. Without it, it is for two classes only.
     several: ClassGap | None = None
+    #: Title and words where the scores are predictions of a number, if they differ.
+    predicted: tuple[str, str] | None = None
 
     @property
     def needs_labels(self) -> bool:
@@ -100,6 +104,23 @@ class Measure:
     def is_relative(self) -> bool:
         """Whether the value is in standard deviations."""
         return self.unit == "deviation"
+
+    @property
+    def averages(self) -> bool:
+        """Whether the levels are averages over people: selection rates or mean scores."""
+        if self.distance is not None or self.needs_coupling or self.needs_number:
+            return False
+        return self.level in (_selection, _mean_score)
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether the gap is a difference of two rates or means within one class."""
+        return self.averages and len(self.labels) == 1
+
+    @property
+    def base_name(self) -> str:
+        """The name of the gap in the unit of the scores, whose random streams it shares."""
+        return self.name.removeprefix("relative_") if self.is_relative else self.name
 
     def applies_to(self, outcome: Outcome) -> bool:
         """Return whether scores of this kind have the gap."""
@@ -124,7 +145,7 @@ class Measure:
         if scored.settings.outcome.several:
             own = self.of_classes()
             return own.joined(own.gaps(scored, codes), agg)
-        return _joined([self._pair(scored, codes, label) for label in self.labels], agg)
+        return float(joined([self._pair(scored, codes, label) for label in self.labels], agg))
 
     def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
         if scored.people.strata is not None:  # the mean of the gaps within the strata
@@ -174,9 +195,8 @@ class Measure:
             own = self.of_classes()
             by_pair = [own.gaps(scored, codes) for codes in pairs]
             return own.joined([max(gaps) for gaps in zip(*by_pair, strict=True)], agg)
-        return _joined(
-            [max(self._pair(scored, codes, label) for codes in pairs) for label in self.labels], agg
-        )
+        gaps = [max(self._pair(scored, codes, label) for codes in pairs) for label in self.labels]
+        return float(joined(gaps, agg))
 
     def interval_of(self, pair: GroupPair, confidence: float) -> Interval:
         """Return the interval of the gap between two groups, which holds its value."""
@@ -246,7 +266,28 @@ class Measure:
             if self.is_relative:
                 groups = [GroupScores(own.values / unit, own.weights) for own in groups]
             limits.append(self.limit(groups, error, scored.settings))
-        return _joined(limits, self.agg)
+        return float(joined(limits, self.agg))
+
+    def expected(
+        self,
+        scored: ScoredPeople,
+        pairs: Sequence[tuple[int, int]],
+        generator: np.random.Generator,
+    ) -> float | None:
+        """Return the mean of the largest gap over pairs if every group is drawn from all people.
+
+        It is None for gaps of which that is not known.
+        """
+        if isinstance(self.distance, Distance) and self.distance.null:
+            null = self.distance.null
+        elif self.averages:
+            null = Alike.rates if self.needs_decisions else Alike.means
+        else:
+            return None
+        alike = Alike(scored, pairs, generator)
+        gaps = joined([null(alike, label) for label in self.labels], self.agg)
+        width = 1.0 if self.unit == "share" else scored.settings.width
+        return width / self.unit_of(scored.settings) * float(np.mean(gaps))
 
     def unit_of(self, settings: Settings) -> float:
         """Return what the gap is divided by: the standard deviation, or 1."""
@@ -256,9 +297,9 @@ class Measure:
         return settings.spread
 
 
-def _joined(gaps: list[float], agg: str) -> float:
-    """Return the mean of the gaps of the classes, or the largest of them."""
-    return max(gaps) if agg == "worst_case" else sum(gaps) / len(gaps)
+def joined(gaps: Sequence[float] | Sequence[FloatArray], agg: str) -> FloatArray:
+    """Return the mean of the gaps of the classes, or the largest of them: numbers or arrays."""
+    return np.asarray(np.max(gaps, axis=0) if agg == "worst_case" else sum(gaps) / len(gaps))
 
 
 def _relative(measure: Measure) -> Measure:
@@ -268,6 +309,7 @@ def _relative(measure: Measure) -> Measure:
         name=f"relative_{measure.name}",
         symbol=f"{measure.symbol}/σ",
         title=f"{measure.title}, relative",
+        predicted=measure.predicted and (f"{measure.predicted[0]}, relative", measure.predicted[1]),
         words=f"{measure.words}, in standard deviations",
         formula=rf"{measure.formula} \,/\, \sigma",
         unit="deviation",
@@ -287,7 +329,7 @@ _MEASURES = (
         level=_selection,
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates(),
+        several=ClassRates(title="Shares of the classes"),
     ),
     Measure(
         "mean_parity_gap",
@@ -299,6 +341,7 @@ _MEASURES = (
         unit="score",
         limit=limit_of_means,
         several=ClassScores("mean_gap"),
+        predicted=("Mean predictions", "difference of the mean predictions"),
     ),
     Measure(
         "wasserstein_parity_gap",
@@ -307,9 +350,17 @@ _MEASURES = (
         "mean score difference of people at the same rank of their groups",
         r"\int_0^1 |F_s(t) - F_{s'}(t)| \, dt",
         interval_of_scores("wasserstein"),
-        distance=lambda first, second, settings: first.distances(second).wasserstein,
+        distance=Distance(
+            lambda first, second, settings: first.distances(second).wasserstein,
+            Alike.areas,
+            follows=True,
+        ),
         unit="score",
         several=ClassScores("wasserstein"),
+        predicted=(
+            "Distributions of predictions",
+            "mean difference of the predictions for people at the same rank of their groups",
+        ),
     ),
     Measure(
         "total_variation_parity_gap",
@@ -318,7 +369,9 @@ _MEASURES = (
         "share of people who would have to get another score, in intervals of scores",
         r"\tfrac12 \sum_t |P_s(f = t) - P_{s'}(f = t)|",
         interval_of_scores("total_variation"),
-        distance=lambda first, second, settings: first.total_variation(second, settings),
+        distance=Distance(
+            lambda first, second, settings: first.total_variation(second, settings), Alike.overlaps
+        ),
         needs_bounds=True,  # it depends on where the range of scores is cut
     ),
     Measure(
@@ -328,7 +381,15 @@ _MEASURES = (
         "difference of selection rates at the threshold where it is largest",
         r"\sup_t |F_s(t) - F_{s'}(t)|",
         interval_of_scores("kolmogorov_smirnov"),
-        distance=lambda first, second, settings: first.distances(second).kolmogorov_smirnov,
+        distance=Distance(
+            lambda first, second, settings: first.distances(second).kolmogorov_smirnov,
+            Alike.heights,
+            follows=True,
+        ),
+        predicted=(
+            "Distributions of predictions, largest distance",
+            "largest difference of the shares of people predicted at most some number",
+        ),
     ),
     Measure(
         "matched_parity_gap",
@@ -339,6 +400,10 @@ _MEASURES = (
         None,
         unit="score",
         needs_coupling=True,
+        predicted=(
+            "Matched people",
+            "mean difference of the predictions for people who are matched with each other",
+        ),
     ),
     Measure(
         "true_positive_gap",
@@ -351,7 +416,7 @@ _MEASURES = (
         labels=(True,),
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates("recall"),
+        several=ClassRates("recall", "Recalls of the favourable classes"),
     ),
     Measure(
         "false_positive_gap",
@@ -376,7 +441,7 @@ _MEASURES = (
         labels=(True, False),
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates("label"),
+        several=ClassRates("label", "Shares of the classes given the label, mean over labels"),
     ),
 )
 
@@ -419,6 +484,16 @@ def bounded(outcome: Outcome) -> dict[str, Measure]:
 def applicable(outcome: Outcome) -> dict[str, Measure]:
     """Return the measures that scores of a kind have, by name."""
     return {name: own for name, own in MEASURES.items() if own.applies_to(outcome)}
+
+
+def of_averages(*, decides: bool) -> dict[str, Measure]:
+    """Return the measures of rates, or of means, whose levels are averages over people."""
+    known = MEASURES.items()
+    return {
+        name: own
+        for name, own in known
+        if own.averages and own.needs_decisions == decides and not own.needs_unit
+    }
 
 
 def read_measure(value: Any, name: str = "measure", outcome: Outcome = PROBABILITY) -> Measure:

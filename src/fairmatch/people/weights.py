@@ -105,6 +105,11 @@ class Weights:
         return self.total**2 / self._squared(self.values)
 
     @property
+    def worth(self) -> int:
+        """The effective size as a whole number of people, at least one."""
+        return max(round(self.size), 1)
+
+    @property
     def evidence(self) -> FloatArray | None:
         """Weights that sum to the effective size; None where every row is one person."""
         if self.values is None or self.is_counts or self.n_rows == 0:

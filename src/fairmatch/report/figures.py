@@ -32,6 +32,7 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
+from fairmatch.measures.classes import ClassRates
 from fairmatch.report.drawing import (
     Domain,
     Row,
@@ -43,7 +44,6 @@ from fairmatch.report.drawing import (
     stacked,
 )
 from fairmatch.report.wording import (
-    CLASS_TITLES,
     MATCHINGS,
     base_words,
     by_size,
@@ -1360,7 +1360,8 @@ def _stacks(rows: Sequence[Row], names: Sequence[str], axis: str) -> Drawn:
 
 
 def _class_title(gap: Gap) -> str:
-    return CLASS_TITLES.get(gap.name, MEASURES[gap.name].title)
+    measure = MEASURES[gap.name]
+    return (isinstance(measure.several, ClassRates) and measure.several.title) or measure.title
 
 
 def class_figures(audits: Sequence[Audit]) -> list[Figure]:

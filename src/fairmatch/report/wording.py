@@ -195,24 +195,6 @@ def main_impact(audit: Audit) -> ImpactTable | None:
     return tables[-1] if tables else None
 
 
-# Titles and words of gaps between predictions, where those of the registry speak of scores.
-_PREDICTED = {
-    "mean_parity_gap": ("Mean predictions", "difference of the mean predictions"),
-    "wasserstein_parity_gap": (
-        "Distributions of predictions",
-        "mean difference of the predictions for people at the same rank of their groups",
-    ),
-    "ks_parity_gap": (
-        "Distributions of predictions, largest distance",
-        "largest difference of the shares of people predicted at most some number",
-    ),
-    "matched_parity_gap": (
-        "Matched people",
-        "mean difference of the predictions for people who are matched with each other",
-    ),
-}
-
-
 def gap_title(name: str, audit: Audit | None = None) -> str:
     """Return the title of a gap.
 
@@ -224,9 +206,7 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
     if audit is None:
         return measure.title
     if audit.kind == "number":
-        plain = name.removeprefix("relative_")
-        title = _PREDICTED[plain][0] if plain in _PREDICTED else measure.title
-        return f"{title}, relative" if measure.is_relative and plain in _PREDICTED else title
+        return measure.predicted[0] if measure.predicted else measure.title
     label = _turned_label(measure, audit)
     return f"Selection rates with {label}" if label else measure.title
 
@@ -236,7 +216,7 @@ def gap_words(name: str, audit: Audit) -> str:
     if (measure := MEASURES.get(name)) is None:
         return ""
     if audit.kind == "number":
-        words = _PREDICTED.get(name.removeprefix("relative_"), ("", measure.words))[1]
+        words = measure.predicted[1] if measure.predicted else measure.words
         if measure.is_relative and audit.spread is not None:
             words += f", in standard deviations of the {audit.spread.of}"
         return words
@@ -250,14 +230,6 @@ def _turned_label(measure: Measure, audit: Audit) -> str:
     if audit.favourable == "high" or measure.labels not in ((True,), (False,)):
         return ""
     return label_words(audit, favourable=bool(measure.labels[0]))
-
-
-# What the measures compare where there are more than two classes.
-CLASS_TITLES = {
-    "demographic_parity_gap": "Shares of the classes",
-    "true_positive_gap": "Recalls of the favourable classes",
-    "equalized_odds_gap": "Shares of the classes given the label, mean over labels",
-}
 
 
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}

@@ -1,0 +1,139 @@
+"""What a gap averages where groups do not differ: every group is drawn from all people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.intervals import SCORE_EDGES
+from fairmatch.people.checks import FloatArray
+
+_DRAWS, _FEW_DRAWS = 1000, 200
+
+
+class Alike:
+    """Groups of the sizes that they have, drawn many times from the people of all of them.
+
+    Each method returns the largest gap over the pairs of groups, for every draw. Scores count as
+    shares of their range.
+    """
+
+    def __init__(
+        self,
+        scored: ScoredPeople,
+        pairs: Sequence[tuple[int, int]],
+        generator: np.random.Generator,
+    ) -> None:
+        self.scored, self.generator = scored, generator
+        self.codes = sorted({code for pair in pairs for code in pair})
+        places = {code: place for place, code in enumerate(self.codes)}
+        self._pairs = [(places[first], places[second]) for first, second in pairs]
+
+    def rates(self, label: bool | None) -> FloatArray:
+        """Return gaps of selection rates."""
+        counts = np.array([self.scored.counts(code, label) for code in self.codes])
+        rate = counts[:, 0].sum() / counts[:, 1].sum()
+        sizes = counts[:, 1].astype(np.int64)
+        drawn = self.generator.binomial(sizes, min(rate, 1.0), size=(_DRAWS, len(sizes))) / sizes
+        return self._apart(drawn[..., None])
+
+    def means(self, label: bool | None) -> FloatArray:
+        """Return gaps of mean scores."""
+        scores, sizes, weights = self._pooled(label)
+        spread = float(np.sqrt(np.cov(scores, aweights=weights)))
+        means = self.generator.normal(size=(_DRAWS, len(sizes))) * spread / np.sqrt(sizes)
+        return self._apart(means[..., None])
+
+    def areas(self, label: bool | None) -> FloatArray:
+        """Return areas between the distribution functions."""
+        below, edges, scores = self._below(label)
+        ends = np.concatenate([[scores.min()], edges, [scores.max()]])
+        return self._apart(below * ((ends[2:] - ends[:-2]) / 2.0))
+
+    def heights(self, label: bool | None) -> FloatArray:
+        """Return largest differences between the distribution functions."""
+        return self._apart(self._below(label)[0], largest=True)
+
+    def overlaps(self, label: bool | None) -> FloatArray:
+        """Return total variations in equal intervals of scores."""
+        return self._apart(self._shares(SCORE_EDGES[1:-1], *self._pooled(label))) / 2.0
+
+    def _below(self, label: bool | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the distribution functions at the edges of cells, the edges and all scores."""
+        scores, sizes, weights = self._pooled(label)
+        # Cells of about equal mass.
+        edges = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, 65)[1:-1]))
+        drawn = self._shares(edges, scores, sizes, weights)
+        return np.cumsum(drawn, axis=-1)[..., :-1], edges, scores
+
+    def _pooled(
+        self, label: bool | None
+    ) -> tuple[FloatArray, NDArray[np.int64], FloatArray | None]:
+        """Return the scores of all groups, the size of each, and the weights."""
+        parts = [self.scored.part(code, label) for code in self.codes]
+        sizes = np.array([part.weights.worth for part in parts])
+        weights = None
+        if parts[0].weights.values is not None:
+            weights = np.concatenate([part.weights.values for part in parts])
+        scores = np.concatenate([part.values for part in parts])
+        return self.scored.settings.shares(scores), sizes, weights
+
+    def _shares(
+        self,
+        edges: FloatArray,
+        scores: FloatArray,
+        sizes: NDArray[np.int64],
+        weights: FloatArray | None,
+    ) -> FloatArray:
+        """Return the shares of drawn groups in cells, of shape (draws, groups, cells)."""
+        cells = np.searchsorted(edges, scores, side="right")
+        mass = np.bincount(cells, weights, minlength=len(edges) + 1).astype(np.float64)
+        drawn = [
+            self.generator.multinomial(size, mass / mass.sum(), size=_FEW_DRAWS) / size
+            for size in sizes.tolist()
+        ]
+        return np.stack(drawn, axis=1)
+
+    def _apart(self, values: FloatArray, *, largest: bool = False) -> FloatArray:
+        """Return the largest distance over pairs, of values of shape (draws, groups, cells)."""
+        found = np.zeros(len(values))
+        for first, second in self._pairs:
+            apart = np.abs(values[:, first] - values[:, second])
+            found = np.maximum(found, apart.max(axis=-1) if largest else apart.sum(axis=-1))
+        return found
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance between the scores of two groups, and how it varies by chance.
+
+    Examples
+    --------
+    >>> from fairmatch.people.weights import Weights
+    >>> largest = Distance(lambda first, second, settings: second.mean - first.mean)
+    >>> first, second = (GroupScores(np.array([end]), Weights(1)) for end in (0.25, 0.75))
+    >>> largest(first, second, Settings())
+    0.5
+    """
+
+    #: Takes the `GroupScores` of two groups and the `Settings`, and returns their gap.
+    between: Callable[[GroupScores, GroupScores, Settings], float]
+    #: Takes groups that are `Alike` and a class, and returns the largest gap over pairs of groups
+    #: for many draws, of scores as shares of their range. An audit states no average by chance for
+    #: a distance without it.
+    null: Null | None = None
+    #: Whether the distance is wrong by at most as much as the two distribution functions are, in
+    #: widths of the range of scores. Gaps of pairs that cannot matter then need no interval.
+    follows: bool = False
+
+    def __call__(self, first: GroupScores, second: GroupScores, settings: Settings) -> float:
+        """Return the distance."""
+        return self.between(first, second, settings)
+
+
+Null: TypeAlias = Callable[[Alike, bool | None], FloatArray]
