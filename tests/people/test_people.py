@@ -4,8 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairmatch import (
+    OptimalTransportMatcher,
+    align_scores,
+    audit,
+    compare_models,
+    fair_matching,
+    fit_adjustment,
+    fit_calibration,
+)
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import GroupError, InputError
+from fairmatch.measures import equalized_odds_gap
 from fairmatch.people import encoding
 from fairmatch.people.encoding import Table, TableEncoder, read_points
 from fairmatch.people.groups import read_criterion, read_groups
@@ -92,3 +102,64 @@ def test_strata_without_both_groups_are_an_error():
     strata = Codes(np.array([0, 1, 1]), ("x", "y"))
     with pytest.raises(GroupError, match="No stratum holds people of both 'a' and 'b'"):
         People(read_groups(["a", "b", "b"]), strata=strata).comparisons(PARITY)
+
+
+SCORES, GROUPS = pd.Series(np.linspace(0.1, 0.9, 60)), pd.Series(["a", "b"] * 30)
+COLUMNS = {
+    "y_score": SCORES,
+    "X": pd.DataFrame({"age": np.arange(60.0) % 7}),
+    "sensitive_features": GROUPS,
+    "y_true": pd.Series([0, 1, 1] * 20),
+}
+CALLS = {
+    "audit": lambda own: audit(
+        own["y_score"], X=own["X"], sensitive_features=own["sensitive_features"],
+        y_true=own["y_true"], n_resamples=100, n_subsets=20,
+    ),
+    "compare_models": lambda own: compare_models(
+        {"one": own["y_score"], "two": np.linspace(0.9, 0.1, 60)}, X=own["X"],
+        sensitive_features=own["sensitive_features"], y_true=own["y_true"], n_resamples=100,
+    ),
+    "measure": lambda own: equalized_odds_gap(
+        own["y_true"], own["y_score"], sensitive_features=own["sensitive_features"]
+    ),
+    "fit_adjustment": lambda own: fit_adjustment(
+        own["y_score"], own["sensitive_features"], y_true=own["y_true"]
+    ),
+    "align_scores": lambda own: align_scores(own["y_score"], own["sensitive_features"]),
+    "fit_calibration": lambda own: fit_calibration(
+        own["y_score"], own["y_true"], sensitive_features=own["sensitive_features"]
+    ),
+    "fair_matching": lambda own: fair_matching(
+        own["y_score"], own["sensitive_features"], y_true=own["y_true"]
+    ),
+    "match": lambda own: OptimalTransportMatcher().match(
+        own["X"], own["sensitive_features"], own["y_true"]
+    ),
+}  # fmt: skip
+
+
+class TestOrderOfRows:
+    """Rows go by position, so an index of pandas in another order is an error everywhere."""
+
+    @pytest.mark.parametrize("call", CALLS)
+    def test_another_order_is_told(self, call):
+        function, columns = CALLS[call], COLUMNS
+        function(columns)
+        unrelated = {"sensitive_features": GROUPS.set_axis(range(100, 160))}
+        function(columns | unrelated)  # says nothing about which row is meant
+        read = {"match": ["X", "y_true"], "align_scores": ["y_score"]}
+        for name in read.get(call, ["y_score", "y_true"]):
+            with pytest.raises(InputError, match="have the same index in another order"):
+                function(columns | {name: columns[name][::-1]})
+        with pytest.raises(InputError, match=r"sensitive_features and .* same index"):
+            function(columns | {"sensitive_features": GROUPS[::-1]})
+
+    def test_the_same_order_of_all_is_none(self):
+        turned = {name: own[::-1] for name, own in COLUMNS.items()}
+        assert CALLS["measure"](turned) == pytest.approx(CALLS["measure"](COLUMNS))
+
+    def test_an_adjustment_is_applied_to_rows_in_one_order(self):
+        fitted = fit_adjustment(SCORES, GROUPS)
+        with pytest.raises(InputError, match="sensitive_features and y_score have the same index"):
+            fitted.apply(SCORES, GROUPS[::-1])

@@ -86,6 +86,7 @@ from fairmatch.people.checks import (
     read_column,
     read_numbers,
     read_scores,
+    refuse_other_order,
 )
 from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
@@ -305,6 +306,10 @@ def audit(
     >>> print(f"{hours.gap('mean_parity_gap').value:.2f} hours, threshold {hours.threshold}")
     10.00 hours, threshold None
     """
+    refuse_other_order(
+        y_score=y_score, X=X, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=sample_weight, ids=ids,
+    )  # fmt: skip
     names, reached = ([], []) if stages is None else read_stages(stages)
     if reached:
         _refuse_given(
@@ -482,6 +487,11 @@ def compare_models(
     about = About(**{name: settings.pop(name, None) for name in _ABOUT})
     progress = settings.pop("progress", None)
     columns = {name: settings.pop(name, own) for name, own in _COLUMNS.items()}
+    scored = {f"y_scores[{name!r}]": own for name, own in y_scores.items()}
+    refuse_other_order(
+        **scored, X=X, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=columns["sample_weight"], ids=columns["ids"],
+    )  # fmt: skip
     rules = {name: settings.pop(name, None) for name in ("threshold", "top", "score_range")}
     classes, several = settings.pop("classes", None), dict[str, ClassScores]()
     if settings.get("kind") in (None, "probability"):

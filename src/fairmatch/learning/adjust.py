@@ -40,6 +40,7 @@ from fairmatch.people.checks import (
     read_labels,
     read_numbers,
     read_scores,
+    refuse_other_order,
 )
 from fairmatch.people.files import write_whole
 from fairmatch.people.groups import (
@@ -812,6 +813,7 @@ class ScoreAdjustment:
             The adjusted scores. Adjusted probabilities of at least one half are accepted. Of
             several classes, the one with the largest adjusted score is the decision.
         """
+        refuse_other_order(y_score=y_score, sensitive_features=sensitive_features)
         scores = _read_on_scale(y_score, self.scale)
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
         if n_classes != self.n_classes:
@@ -1034,6 +1036,10 @@ def fit_adjustment(
     >>> (adjustment.apply(scores, groups) >= 0.5).tolist()
     [False, True, False, True]
     """
+    refuse_other_order(
+        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     scores = _read_on_scale(y_score, scale)
     given = read_known(sensitive_features, read_unknown(unknown), n_rows=len(scores))
     tell_unknown(given)
@@ -1124,6 +1130,10 @@ def align_scores(
     >>> align_scores([0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]).round(2).tolist()
     [0.3, 0.5, 0.3, 0.5]
     """
+    refuse_other_order(
+        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     scores = _read_on_scale(y_score, scale)
     groups = read_groups(sensitive_features, n_rows=len(scores))
     y_true = None if scores.ndim == 2 else y_true

@@ -20,6 +20,7 @@ from fairmatch.people.checks import (
     read_labels,
     read_scores,
     read_weights,
+    refuse_other_order,
 )
 from fairmatch.people.groups import read_groups
 
@@ -157,6 +158,10 @@ def fit_calibration(
     True
     """
     check_number("threshold", threshold, "(0, 1)")
+    refuse_other_order(
+        scores=scores, y_true=y_true, sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     values = read_scores(scores)
     positive = read_labels(y_true, n_rows=len(values), pos_label=pos_label)
     weights = read_weights(sample_weight, n_rows=len(values))

@@ -42,6 +42,7 @@ from fairmatch.people.checks import (
     read_labels,
     read_numbers,
     read_weights,
+    refuse_other_order,
 )
 from fairmatch.people.columns import split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder, code_notes, read_points
@@ -513,7 +514,7 @@ class Reader:
         """Parse the arguments of `fit`."""
         # The first error to raise is that no groups were given.
         features, sensitive = self.split(X, sensitive_features)
-        refuse_other_order(X, y=y, sample_weight=sample_weight)
+        refuse_other_order(X=X, y=y, sample_weight=sample_weight)
         labels = None if y is None and not self.needs_labels else self._read_labels(y)
         names = column_names(X)
         text = names is not None and all(isinstance(name, str) for name in names)
@@ -869,7 +870,7 @@ class Reader:
                     f"constructor's sensitive_column={without * (where != 'fit' and self.optional)}"
                     "."
                 )
-            refuse_other_order(X, sensitive_features=sensitive_features)
+            refuse_other_order(X=X, sensitive_features=sensitive_features)
             return X, sensitive_features
         if sensitive_features is not None:
             raise InputError(
@@ -949,23 +950,6 @@ class Reader:
         self.feature_names_in_ = names
         encoder = facts["encoder"]
         self.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
-
-
-def refuse_other_order(X: Any, **columns: Any) -> None:
-    """Raise if a column of pandas has the index of X in another order; rows go by position."""
-    index = getattr(X, "index", None)
-    if not isinstance(index, pd.Index):
-        return
-    for name, column in columns.items():
-        own = getattr(column, "index", None)
-        if not isinstance(own, pd.Index) or len(own) != len(index) or own.equals(index):
-            continue
-        if index.is_unique and own.isin(index).all() and own.is_unique:
-            raise InputError(
-                f"{name} and X have the same index in another order, and rows are taken by "
-                f"position. Pass {name}.loc[X.index].",
-                parameter=name,
-            )
 
 
 def refuse_leaks(table: Table, groups: Groups) -> None:

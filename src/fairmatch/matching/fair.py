@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.matching.coupling import Coupling, IndexArray, couple, join_parts
 from fairmatch.matching.solver import EXACT, solve_transport
-from fairmatch.people.checks import FloatArray, read_scores
+from fairmatch.people.checks import FloatArray, read_scores, refuse_other_order
 from fairmatch.people.encoding import Points, read_points
 from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
@@ -235,6 +235,10 @@ def read_scored(
     needs_labels: bool = False,
 ) -> tuple[FloatArray, People, Criterion]:
     """Read the arguments of `fair_matching` with the same names, as the caller passed them."""
+    refuse_other_order(
+        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true, X=X,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     scores = read_scores(y_score)
     criterion = read_criterion(criterion)
     people = read_people(

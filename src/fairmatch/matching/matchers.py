@@ -26,6 +26,7 @@ from fairmatch.people.checks import (
     FloatArray,
     check_count,
     check_number,
+    refuse_other_order,
 )
 from fairmatch.people.encoding import Points, as_table, read_points
 from fairmatch.people.groups import Criterion, Groups, read_criterion
@@ -201,6 +202,9 @@ class OptimalTransportMatcher:
             A coupling from every other group to the reference group. It has the solver's
             certificate, unless batches were matched.
         """
+        refuse_other_order(
+            X=X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight
+        )
         relevant = isinstance(similarity, str)
         needs_y = self.label_weight > 0.0 or read_criterion(self.criterion).needs_labels or relevant
         X = X if isinstance(X, Points) else as_table(X, categorical)

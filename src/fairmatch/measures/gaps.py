@@ -27,6 +27,7 @@ from fairmatch.people.checks import (
     check_threshold,
     read_scores,
     read_weights,
+    refuse_other_order,
 )
 from fairmatch.people.outcome import (
     NUMBER,
@@ -60,6 +61,10 @@ def read_scored(
     group. Without a ``measure`` of several classes, more than two classes raise an error.
     """
     settings = Settings() if settings is None else settings
+    refuse_other_order(
+        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     if is_vectors(y_score) and not settings.outcome.has_unit:
         names, good = read_classes(y_score, classes, y_true, favourable)
         if len(names) > 2:
@@ -883,6 +888,10 @@ def gaps_by_class(
     2 (0.0, 0.5) 0.37 to 0.62
     """
     asked, scores = read_measure(measure), read_vectors(y_score)
+    refuse_other_order(
+        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     check_number("confidence", confidence, "(0, 1)")
     if not isinstance(asked.several, ClassRates):
         known = [name for name, one in MEASURES.items() if isinstance(one.several, ClassRates)]

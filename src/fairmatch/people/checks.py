@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import ColumnError, InputError, LabelError
@@ -50,6 +52,27 @@ def refuse_masked(values: Any, name: str) -> None:
             f"{name} has {n_masked} masked entries. Leave those rows out, or fill them in with "
             "numpy.ma.filled."
         )
+
+
+def refuse_other_order(**columns: Any) -> None:
+    """Raise if a column of pandas has the index of an earlier one in another order.
+
+    Rows are taken by position. An index with other values does not say which row is meant.
+    """
+    indices = {
+        name: index
+        for name, column in columns.items()
+        if isinstance(index := getattr(column, "index", None), pd.Index)
+    }
+    for (first, index), (name, own) in combinations(indices.items(), 2):
+        if len(own) != len(index) or own.equals(index):
+            continue
+        if index.is_unique and own.is_unique and own.isin(index).all():
+            raise InputError(
+                f"{name} and {first} have the same index in another order, and rows are taken by "
+                f"position. Pass {name}.loc[{first}.index].",
+                parameter=name,
+            )
 
 
 def is_missing(array: NDArray[Any]) -> BoolArray:
