@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.linear_model import LinearRegression
 
-from fairmatch import audit, explain, nearest_fair_matching
+from fairmatch import FTMBoostingClassifier, audit, explain, load, nearest_fair_matching
 from fairmatch.auditing.explain import Explainer
 from fairmatch.auditing.facts import Audit
 from fairmatch.exceptions import InputError
@@ -159,6 +160,38 @@ def test_an_audit_explains_everybody_and_a_file_its_sample():
     bare = audit(scores, sensitive_features=group, n_resamples=100)
     with pytest.raises(InputError, match="knows nobody"):
         bare.explain(0)
+
+
+def test_an_audit_explains_beside_the_plain_model(tmp_path):
+    """As `explain` does, with the model of weight 0; a saved model has none, so it is passed."""
+    frame, group, scores = people(1500)
+    y = (frame["amount"] + scores + 0.5 * (group == "a") > 0.7).astype(int)
+    model = FTMBoostingClassifier(
+        LGBMClassifier(n_estimators=5), max_gap=0.15, fairness_weight=[0.0, 1.0], random_state=0
+    ).fit(frame, y, sensitive_features=group)
+    own = {"sensitive_features": group, "X": frame}
+    found = audit(model, **own, n_resamples=100)
+    expected = explain(model, **own, rows=[3, 5])
+    assert [found.explain(row) for row in (3, 5)] == expected
+    plain = model.path_.models[0]
+    chances = plain.predict_proba(frame, sensitive_features=group)[:, 1]
+    assert [one.plain_score for one in expected] == chances[[3, 5]].tolist()
+    plain.save(tmp_path / "plain")
+    again = load(model.save(tmp_path / "model"))
+    assert explain(again, **own, rows=3).plain_score is None
+    assert explain(again, **own, rows=3, plain=load(tmp_path / "plain")) == expected[0]
+
+
+def test_rows_may_be_a_mask():
+    frame, group, scores = people()
+    own = {"X": frame, "sensitive_features": group}
+    mask = np.isin(np.arange(60), [3, 17])
+    expected = explain(scores, **own, rows=[3, 17])
+    assert explain(scores, **own, rows=mask) == expected
+    assert explain(scores, **own, rows=pd.Series(mask)) == expected
+    assert explain(scores, **own, rows=mask.tolist()) == expected
+    with pytest.raises(InputError, match="rows"):
+        explain(scores, **own, rows=mask[:50])
 
 
 def test_a_regressor_has_no_decisions():

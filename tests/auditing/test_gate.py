@@ -1,10 +1,12 @@
 """The gate for pytest, beside the measure itself."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 
-from fairmatch import assert_gap
+from fairmatch import FTMBoostingClassifier, assert_gap
 from fairmatch.exceptions import InputError
 from fairmatch.measures import demographic_parity_gap
 
@@ -36,3 +38,17 @@ def test_what_cannot_be_stated_does_not_pass(case):
         assert_gap(model, X[few], y[few], sensitive_features=group[few], max_gap=0.9)
     with pytest.raises(InputError, match="not among the gaps"):
         assert_gap(model, X, y, sensitive_features=group, measure="nonsense")
+
+
+def test_the_group_may_travel_in_the_table(case):
+    _, X, y, group = case
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(sex=group)
+    model = FTMBoostingClassifier(LGBMClassifier(n_estimators=5), sensitive_column="sex")
+    model.fit(frame, y)
+    scores = model.predict_proba(frame)[:, 1]
+    gap = demographic_parity_gap(y == "yes", scores, sensitive_features=group)
+    assert_gap(model, frame, y, max_gap=gap + 1e-9)
+    with pytest.raises(AssertionError, match=f"is {gap:.3f}"):
+        assert_gap(model, frame, y, max_gap=gap - 1e-3)
+    with pytest.raises(InputError, match="needs the group of every row"):
+        assert_gap(case[0], X, y)

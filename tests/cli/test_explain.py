@@ -48,6 +48,26 @@ def test_a_letter_shows_nobody_else(case, capsys):
     assert "people of group" in letter.read_text()
 
 
+def test_it_takes_what_python_takes(case, capsys):
+    folder, model, frame = case
+    given = [str(folder / "model"), str(folder / "people.csv"), "--id", "3"]
+    more = ["--threshold", "0.7", "--favourable", "low", "--outcome", "let go", "--positive", "0"]
+    letter = folder / "signed.html"
+    own = ["--letter", str(letter), "--sender", "The bank"]
+    assert main(["explain", *given, *more, *own]) == 0
+    settings = {"threshold": 0.7, "favourable": "low", "outcome": "let go", "pos_label": 0}
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:-1] == explain(model, frame, rows=3, **settings).sentences()
+    assert "The bank" in letter.read_text()
+    for wrong, option in (
+        (["--threshold", "2"], "--threshold must be"),
+        (["--positive", "yes"], "--positive"),
+        (["--sender", "x"], "--letter"),
+    ):
+        assert main(["explain", *given, *wrong]) == 2
+        assert option in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("more", [("--id", "999"), ("--id", "x", "--id-column", "id")])
 def test_unknown_people_are_an_error(case, capsys, more):
     folder, _, _ = case

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -323,7 +324,7 @@ def audit(
         y_score, outcome = reached[-1].astype(float), names[-1] if outcome is None else outcome
     elif y_score is None:
         raise InputError("An audit needs y_score, or stages. Pass one.", parameter="y_score")
-    several = None
+    several, plain = None, plain_model(y_score)
     named = classes is not None or not isinstance(favourable, str)
     if kind in (None, "probability"):
         y_score = _class_table(y_score, X, sensitive_features, classes)
@@ -399,7 +400,9 @@ def audit(
             periods = periods.take(roster.positions)
         parts, changes = period_facts(data, periods)
         found = replace(found, periods=parts, changes=changes)
-    remember_people(found, roster.people, data.scores)
+    has_plain = plain is not None and several is None
+    scored = partial(_scores_of, plain, roster, settings) if has_plain else None
+    remember_people(found, roster.people, data.scores, scored)
     return found
 
 
@@ -716,6 +719,18 @@ def _scores_of(model: Any, roster: Roster, settings: AuditSettings) -> FloatArra
     if settings.scores.decides:
         return score_people(model, roster.X, roster.sensitive_features, roster.pos_label)
     return predict_people(model, roster.X, roster.sensitive_features)
+
+
+def plain_model(model: Any) -> Any:
+    """Return the model of weight 0 on the path that ``max_gap`` was chosen on, or None.
+
+    Examples
+    --------
+    >>> plain_model([0.2, 0.7]) is None
+    True
+    """
+    path = getattr(model, "path_", None)
+    return None if path is None else dict(zip(path.weights, path.models, strict=True)).get(0.0)
 
 
 def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:

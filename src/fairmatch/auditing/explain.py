@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from fairmatch.auditing.audit import predict_people, score_people
+from fairmatch.auditing.audit import plain_model, predict_people, score_people
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import InputError
 from fairmatch.learning.reading import split_columns
 from fairmatch.people.checks import (
+    BoolArray,
     FloatArray,
     check_length,
     check_number,
@@ -76,9 +77,7 @@ class Explainer(Neighbourhood):
         table = Table(features)
         groups = read_groups(sensitive_features, n_rows=len(table), unknown="unknown")
         is_number = hasattr(model, "predict") and is_regressor(model)
-        if plain is None and hasattr(model, "path_"):
-            weights = list(model.path_.weights)
-            plain = model.path_.models[weights.index(0.0)] if 0.0 in weights else None
+        plain = plain_model(model) if plain is None else plain
         names = None if ids is None else [str(one) for one in read_column(ids, "ids").tolist()]
         check_length(np.empty(len(table) if names is None else len(names)), len(table), "ids")
         given = X, sensitive_features, pos_label, is_number
@@ -112,7 +111,7 @@ def explain(
     model: Any,
     X: Any,
     *,
-    rows: int | Sequence[int],
+    rows: int | Sequence[int] | BoolArray,
     sensitive_features: Any = None,
     plain: Any = None,
     ids: Any = None,
@@ -131,8 +130,9 @@ def explain(
         The model. Regressors predict numbers and have no decisions.
     X : table or array of shape (n_rows, n_columns)
         The people among whom counterparts are sought. Models keep no people.
-    rows : int or sequence of int
-        Whom to explain, by row of X, counted from 0.
+    rows : int, sequence of int or mask of shape (n_rows,)
+        Whom to explain, by row of X, counted from 0. A mask of booleans gives the rows in which it
+        is True.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row, unless the model finds it in X.
     plain : fitted estimator or array of scores, optional
@@ -197,4 +197,7 @@ def explain(
     )
     if isinstance(rows, int | np.integer):
         return explainer.explain(int(rows), n_nearest=n_nearest, prototype=prototype)
+    if (mask := np.asarray(rows)).dtype == np.bool_:
+        check_length(mask, len(explainer.table), "rows")
+        rows = np.flatnonzero(mask).tolist()
     return [explainer.explain(row, n_nearest=n_nearest, prototype=prototype) for row in rows]

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from html import escape
 from math import isclose
 from pathlib import Path
@@ -944,13 +944,21 @@ class Provenance:
 _BEHIND: dict[int, Callable[[], Neighbourhood]] = {}
 
 
-def remember_people(audit: Audit, people: People, scores: FloatArray) -> None:
-    """Keep the people behind an audit as long as the audit itself, if there is a table."""
+def remember_people(
+    audit: Audit, people: People, scores: FloatArray, plain: Callable[[], FloatArray] | None
+) -> None:
+    """Keep the people behind an audit as long as the audit itself, if there is a table.
+
+    ``plain`` returns their scores by the model without a fairness constraint.
+    """
     if people.table is not None:
-        own = people.table, people.groups, scores
-        _BEHIND[id(audit)] = cache(
-            partial(Neighbourhood, *own, ids=people.ids, **audit._deciding())
-        )
+        own, deciding = (people.table, people.groups, scores), audit._deciding()
+
+        def behind() -> Neighbourhood:
+            known = None if plain is None else plain()
+            return Neighbourhood(*own, plain=known, ids=people.ids, **deciding)
+
+        _BEHIND[id(audit)] = cache(behind)
         finalize(audit, _BEHIND.pop, id(audit), None)
 
 
@@ -1072,7 +1080,7 @@ class Audit(JsonFacts):
         Notes
         -----
         An audit knows everybody in its table as long as it lives. Read from a file, it knows the
-        people in ``individuals``, who may be a sample.
+        people in ``individuals``, who may be a sample, and no plain model.
         """
         near = self._neighbourhood()
         return near.explain(near.row_of(id), n_nearest=n_nearest, prototype=prototype)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairmatch.auditing.audit import audit, score_people
 from fairmatch.exceptions import InputError
+from fairmatch.learning.reading import split_columns
 from fairmatch.people.checks import check_number
 
 
@@ -16,7 +17,7 @@ def assert_gap(
     X: Any,
     y: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     max_gap: float = 0.05,
     measure: str = "demographic_parity_gap",
     upper: bool = False,
@@ -33,7 +34,7 @@ def assert_gap(
     y : array-like of shape (n_rows,), optional
         Their labels, for gaps that need them.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Their groups.
+        Their groups. A model with ``sensitive_column`` finds them in X.
     max_gap : float, default=0.05
         The bound.
     measure : str, default="demographic_parity_gap"
@@ -59,6 +60,15 @@ def assert_gap(
     label = np.asarray(model.classes_).tolist()[-1] if hasattr(model, "classes_") else 1
     label = settings.setdefault("pos_label", label)
     scores = score_people(model, X, sensitive_features, label)
+    inside = getattr(model, "sensitive_column", None)
+    if sensitive_features is None and inside is not None:
+        sensitive_features = split_columns(X, inside)[1]
+    if sensitive_features is None:
+        raise InputError(
+            "assert_gap compares groups and needs the group of every row. Pass "
+            "sensitive_features=, or a model with sensitive_column.",
+            parameter="sensitive_features",
+        )
     settings = {"model_name": type(model).__name__, **settings}
     found = audit(scores, sensitive_features=sensitive_features, y_true=y, **settings)
     gaps = {gap.name: gap for gap in found.gaps}

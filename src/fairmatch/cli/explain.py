@@ -25,12 +25,32 @@ from fairmatch.exceptions import InputError
 @click.option(
     "--nearest", "n_nearest", type=options.COUNT, default=3, help="Nearest people to show."
 )
+@click.option("--threshold", type=float, default=0.5, help="The score at which decisions change.")
+@click.option(
+    "--favourable",
+    type=click.Choice(("high", "low")),
+    default="high",
+    help="Which scores are favourable; with low, people below the threshold are selected.",
+)
+@click.option(
+    "--outcome",
+    metavar="WORDS",
+    help="Words for the favourable outcome, such as 'granted bail'. By default selected, or not "
+    "flagged.",
+)
+@click.option(
+    "--positive",
+    "pos_label",
+    metavar="LABEL",
+    help="The label that a high score predicts; by default 1, or the last label of the model.",
+)
 @click.option(
     "--letter",
     type=FILE,
     metavar="FILE",
     help="Write a letter of one A4 page. It shows medians of 10 people and no individual.",
 )
+@click.option("--sender", metavar="TEXT", help="Who writes the letter.")
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 @options.reading
 def explain(
@@ -41,7 +61,12 @@ def explain(
     sensitive_features: tuple[str, ...],
     plain: str | None,
     n_nearest: int,
+    threshold: float,
+    favourable: str,
+    outcome: str | None,
+    pos_label: str | None,
     letter: str | None,
+    sender: str | None,
     as_json: bool,
     reading: dict[str, Any],
 ) -> None:
@@ -53,10 +78,12 @@ def explain(
 
     from fairmatch.auditing.explain import Explainer
     from fairmatch.learning.saving import load
-    from fairmatch.people.files import check_outputs, read_table
+    from fairmatch.people.files import check_outputs, find_value, read_table
     from fairmatch.people.roles import split_names
 
     check_page(letter)
+    if sender is not None and letter is None:
+        raise InputError("--sender signs a letter. Name its file with --letter.")
     check_outputs([table], letter=letter)
     frame = read_table(table, text=[] if id_column is None else [id_column], **reading)
     frame = frame.rename(columns=str)
@@ -76,15 +103,23 @@ def explain(
     groups = None
     if not inside:
         groups = frame[given] if len(given) > 1 else frame[given[0]].to_numpy()
+    positive: Any = 1
+    if pos_label is not None:
+        classes = getattr(fitted, "classes_", [])
+        positive = find_value(classes, pos_label, "pos_label", "the classes of the model")
     explainer = Explainer(
         fitted,
         frame[[str(name) for name in names]],
         sensitive_features=groups,
         plain=None if plain is None else load(plain),
         ids=None if id_column is None else frame[id_column].to_numpy(),
+        threshold=threshold,
+        favourable=favourable,
+        outcome=outcome,
+        pos_label=positive,
     )
     found = explainer.explain(explainer.row_of(id), n_nearest=n_nearest)
     print(json.dumps(found.to_dict()) if as_json else found)
     if letter is not None:
-        found.letter(letter)
+        found.letter(letter, sender=sender or "")
         print(f"Letter written to {letter}")
