@@ -242,3 +242,11 @@ def test_what_is_missing_is_said_in_options(tmp_path, capsys, more, message):
     assert "y_true" not in told.err
     assert told.out == ""
     assert not (tmp_path / "log.csv.monitor.json").exists()
+
+
+def test_a_gap_that_cannot_be_watched_is_named(tmp_path, capsys):
+    log([1]).to_csv(tmp_path / "log.csv", index=False)
+    assert run(tmp_path / "log.csv", "--measure", "ks_parity_gap") == 2
+    said = capsys.readouterr().err
+    assert "--measure" in said
+    assert "choose one of demographic_parity_gap, " in said

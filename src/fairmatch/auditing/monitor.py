@@ -42,9 +42,15 @@ _VERSION = 1
 _STEPS, _PARTS = 5, np.arange(1.0, 65.0)[:, None] / 64.0
 
 
-def monitored() -> dict[str, Measure]:
-    """Return the measures that can be watched: gaps of decisions and of mean scores."""
-    return of_averages(decides=True) | of_averages(decides=False)
+def read_watched(measure: str) -> Measure:
+    """Return a measure that can be watched: a gap of decisions or of mean scores."""
+    known = of_averages(decides=True) | of_averages(decides=False)
+    if measure not in known:
+        raise InputError(
+            f"measure={measure!r} cannot be watched; choose one of {', '.join(known)}.",
+            parameter="measure",
+        )
+    return known[measure]
 
 
 @dataclass(frozen=True)
@@ -156,11 +162,7 @@ class GapMonitor:
         check_number("confidence", confidence, "[0.5, 1)")
         check_number("threshold", threshold, "[0, 1]")
         check_count("window", window, 2, optional=True)
-        if measure not in monitored():
-            raise InputError(
-                f"measure={measure!r} cannot be watched; choose one of {', '.join(monitored())}.",
-                parameter="measure",
-            )
+        self._asked = read_watched(measure)
         labels = tuple(plain_value(label) for label in groups)
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise GroupError(
@@ -172,7 +174,6 @@ class GapMonitor:
         self.pos_label, self.window = plain_value(pos_label), window
         self.n_unknown = 0
         self.history: list[GapState] = []
-        self._asked = monitored()[measure]
         self._classes = self._asked.labels
         self._pairs = list(combinations(range(len(labels)), 2))
         shape = len(self._classes), len(labels)

@@ -95,8 +95,7 @@ def monitor(
     read: rows that are added to it later are an error. Only labels may be filled in later, if --id
     names the people.
     """
-    from fairmatch.auditing.monitor import GapMonitor
-    from fairmatch.measures import MEASURES
+    from fairmatch.auditing.monitor import GapMonitor, read_watched
     from fairmatch.people.files import check_outputs, find_value, read_table, write_whole
     from fairmatch.people.roles import split_names
 
@@ -104,9 +103,10 @@ def monitor(
     check_page(out)
     path = Path(state or f"{table}.monitor.json")
     check_outputs([table], out=out, state=str(path))
-    if MEASURES[measure].needs_labels and label is None:
+    needs_labels = read_watched(measure).needs_labels
+    if needs_labels and label is None:
         raise InputError(f"{measure} compares people with the same label. Name it with --label.")
-    if ids is not None and not MEASURES[measure].needs_labels:
+    if ids is not None and not needs_labels:
         raise InputError(f"--id is for labels that arrive later, and {measure} needs no labels.")
     named = split_names(sensitive_features, ())
     text = [] if ids is None else [ids]
