@@ -8,7 +8,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 
 from fairmatch import audit
 from fairmatch.auditing.facts import Audit
-from fairmatch.exceptions import ColumnError
+from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.report import write_report
 
 FEW = {"n_resamples": 100, "n_subsets": 20}
@@ -50,6 +50,22 @@ def test_decisions_within_strata_are_those_of_statsmodels():
     assert found.adjusted.low < 0.0 < found.adjusted.high  # the title explains the gap
     assert [one.label for one in found.strata] == ["title clerk", "title head"]
     assert sum(one.weight for one in found.strata) == pytest.approx(1.0)
+
+
+def test_strata_too_small_for_the_test_of_equal_odds_ratios(tmp_path):
+    random = np.random.default_rng(0)
+    team, sex = np.repeat(np.arange(60), 4), np.tile(["f", "f", "m", "m"], 60)
+    hired = random.integers(2, size=240).astype(float)
+    found = audit(hired, sensitive_features=sex, given=team.astype(str), **FEW)
+    (one,) = found.conditional
+    assert (one.p_homogeneous, one.n_homogeneous) == (None, 0)
+    assert 0.0 < one.p_value < 1.0
+    assert "strata too small" in write_report(found, tmp_path / "r.html").read_text("utf-8")
+    people = staff()
+    (one,) = audit(
+        people.score, sensitive_features=people.sex, given=people.title, **FEW
+    ).conditional
+    assert one.n_homogeneous == 2
 
 
 def test_wages_within_strata_are_those_of_a_regression():
@@ -191,3 +207,25 @@ def test_codes_are_noticed_and_can_be_named_categories():
     assert len(named.conditional[0].strata) == len(words.conditional[0].strata) == 30
     with pytest.raises(ColumnError, match="Did you mean 'job'"):
         audit(score, sensitive_features=sex, X=X, categorical=["jop"], **FEW)
+
+
+def test_an_embedding_alone_says_who_is_alike(tmp_path):
+    people = staff(600)
+    embedding = np.random.default_rng(0).normal(size=(600, 4)).astype("float32")
+    shared = {"sensitive_features": people.sex, "similarity": embedding, **FEW}
+    found = audit(people.score, **shared)
+    with_columns = audit(people.score, X=people[["age"]], **shared)
+    for one in ("transport", "nearest_fair"):
+        own, same = (getattr(facts.matchings[0], one) for facts in (found, with_columns))
+        assert own.cost == pytest.approx(same.cost)
+    assert found.individuals.near is not None
+    assert found.subsets is None
+    turned = np.random.default_rng(1).permutation(600)
+    moved = {"sensitive_features": people.sex[turned], "similarity": embedding[turned], **FEW}
+    assert audit(people.score[turned], **moved).matchings == found.matchings
+    half = audit(people.score, sample_weight=np.arange(600) % 2, **shared)
+    assert half.matchings[0].transport is not None
+    assert "the embedding given" in write_report(found, tmp_path / "r.html").read_text("utf-8")
+    for named in (["age"], {"age": 1.0}, "relevance"):
+        with pytest.raises(InputError, match="X was not given"):
+            audit(people.score, **{**shared, "similarity": named})

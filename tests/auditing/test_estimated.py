@@ -8,7 +8,7 @@ from fairmatch import audit, compare_models, group_probabilities
 from fairmatch.auditing.facts import Audit
 from fairmatch.cli.main import main
 from fairmatch.exceptions import GroupError, InputError
-from fairmatch.measures import demographic_parity_gap
+from fairmatch.measures import conditional_gaps, demographic_parity_gap
 
 SETTINGS = {"n_resamples": 100, "n_subsets": 20}
 
@@ -71,6 +71,33 @@ def test_the_number_of_people_is_that_of_persons():
     assert (two.low, two.high) == pytest.approx((one.low, one.high))
 
 
+def test_groups_that_cannot_differ_have_a_ratio_of_one():
+    half = group_probabilities(np.full((600, 2), 0.5), labels=["a", "b"])
+    for rate in (0.03, 0.5):
+        decisions = (np.random.default_rng(0).random(600) < rate).astype(float)
+        found = audit(decisions, sensitive_features=half, **SETTINGS)
+        ratio, gap = found.selection_ratio, found.gap("demographic_parity_gap")
+        assert (ratio.value, ratio.low, ratio.high) == (1.0, 1.0, 1.0)
+        assert (gap.value, gap.low, gap.high) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("n_rows", "base"), [(200, 0.1), (1000, 0.04), (1000, 0.4)])
+@pytest.mark.parametrize("spread", [0.4, 5.0])  # areas of one group each, and mixed areas
+def test_the_ratio_holds_the_truth_as_often_as_it_says(n_rows, base, spread):
+    generator = np.random.default_rng(0)
+    areas = generator.dirichlet([spread, spread], 40)
+    rates = base * (0.6 + 0.8 * areas[:, 0])
+    first, second = (rates @ areas) / areas.sum(axis=0)
+    truth, held = min(first, second) / max(first, second), 0
+    for _ in range(200):
+        area = generator.integers(40, size=n_rows)
+        decisions = (generator.random(n_rows) < rates[area]).astype(float)
+        groups = group_probabilities(areas[area], labels=["a", "b"])
+        found = audit(decisions, sensitive_features=groups, **SETTINGS).selection_ratio
+        held += found.low <= truth <= found.high
+    assert held >= 182  # of 95 % of 200, which is 190; fewer has a probability of 1 %
+
+
 def test_certain_groups_have_the_ordinary_audit():
     _, scores, labels, names = drawn()
     certain = group_probabilities(pd.get_dummies(pd.Series(names)).astype(float))
@@ -103,8 +130,15 @@ def test_predictions_of_a_number():
 
 def test_what_needs_known_groups_is_refused():
     groups, scores, _, names = drawn()
-    with pytest.raises(InputError, match="given was given, and groups are estimated"):
+    with pytest.raises(InputError, match=r"given was given.*demographic_parity_gap take both"):
         audit(scores, sensitive_features=groups, given=names)
+    with pytest.raises(InputError, match="matched only if their groups are known"):
+        audit(scores, sensitive_features=groups, X=pd.DataFrame({"x": scores}), similarity=["x"])
+    with pytest.raises(GroupError, match=r"demographic_parity_gap\(…, given=…\) and the other"):
+        conditional_gaps(None, scores, sensitive_features=groups, given=names)
+    assert demographic_parity_gap(None, scores, sensitive_features=groups, given=names) > 0.0
+    with pytest.raises(GroupError, match="estimators that need no group"):
+        np.asarray(groups)
     with pytest.raises(InputError, match="Audit each model by itself"):
         compare_models({"a": scores, "b": scores}, sensitive_features=groups)
     with pytest.raises(InputError, match="known was given"):
@@ -146,6 +180,7 @@ def test_on_the_command_line(tmp_path, capsys, monkeypatch):
     assert main([*typed, "--group-probabilities", "a,b", "--known", "true"]) == 0
     shown = capsys.readouterr().out
     assert "Without that assumption, the gap of selection rates lies between" in shown
+    assert shown.count("only people whose group is known can be matched") == 1
     found = Audit.from_json((tmp_path / "facts.json").read_text())
     read = pd.read_csv("people.csv")
     same = audit(

@@ -46,6 +46,18 @@ def run(table, capsys):
 FEATURES = ["--id", "name", "--features", "age,marital_status,job"]
 
 
+def test_given_factors_are_printed_beside_the_gap(run, tmp_path):
+    out = tmp_path / "audit.json"
+    code, printed, _ = run(*FEATURES, "--given", "job,marital_status", "--json", out)
+    assert code == 0
+    (one,) = Audit.from_json(out.read_text()).conditional
+    (line,) = [row for row in printed.splitlines() if row.startswith(f"{one.group} less")]
+    for fact in (one.adjusted, one.odds_ratio):
+        assert f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]" in line
+    for words in (f"{one.marginal:z.4f}", f"{one.p_value:.3g}", f"{one.overlap[0]:.1%}"):
+        assert words in line
+
+
 def test_an_audit_is_printed_and_written(run, table, tmp_path):
     out = tmp_path / "audit.json"
     code, printed, _ = run("--label", "repaid", "--positive", "yes", *FEATURES, "--json", out)

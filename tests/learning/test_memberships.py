@@ -8,7 +8,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
-from fairmatch import FTMBoostingClassifier, MatchSmoothingClassifier, group_probabilities, load
+from fairmatch import (
+    FTMBoostingClassifier,
+    FTMClassifier,
+    GroupBlindClassifier,
+    MatchSmoothingClassifier,
+    NeuralNetwork,
+    QuantileAlignmentClassifier,
+    group_probabilities,
+    load,
+)
+from fairmatch.exceptions import FairmatchWarning, InputError
 from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import EncodedTable
 from fairmatch.measures import demographic_parity_gap
@@ -78,8 +88,15 @@ def table(n_rows=2000, seed=0):
         MatchSmoothingClassifier(
             LogisticRegression(), fairness_weight=20.0, sensitive_at_prediction=False, cv=2
         ),
+        FTMClassifier(
+            NeuralNetwork(hidden_sizes=(16,), epochs=10),
+            fairness_weight=4.0,
+            sensitive_at_prediction=False,
+            random_state=0,
+        ),
+        GroupBlindClassifier(LogisticRegression(), max_gap=0.15, random_state=0),
     ],
-    ids=["trees", "smoothing"],
+    ids=["trees", "smoothing", "network", "blind rule"],
 )
 def test_models_learn_from_them(model):
     X, y, groups = table()
@@ -99,12 +116,29 @@ def test_models_learn_from_them(model):
     assert_array_equal(one, model.fit(X, y, sensitive_features=groups).predict_proba(new))
 
 
+@pytest.mark.parametrize("decisions", ["align", "threshold"])
+def test_adjustments_take_probabilities_of_0_and_1(decisions):
+    X, y, groups = table(800)
+    certain = group_probabilities(pd.get_dummies(pd.Series(groups)).astype(float))
+    model = QuantileAlignmentClassifier(
+        LogisticRegression(), decisions=decisions, max_gap=0.05, random_state=0
+    )
+    expected = model.fit(X, y, sensitive_features=groups).predict_proba(
+        X, sensitive_features=groups
+    )
+    fitted = model.fit(X, y, sensitive_features=certain)
+    assert_array_equal(fitted.predict_proba(X, sensitive_features=certain), expected)
+    with pytest.raises(InputError, match="group_probabilities do not combine"):
+        model.fit(X, y, sensitive_features=group_probabilities(np.full((800, 2), 0.5)))
+
+
 def test_they_need_no_group_at_prediction(tmp_path):
     """Nobody knows the group of a new row, so the model does without it, also when it is loaded."""
     X, y, groups = table(400)
     guessed = LogisticRegression().fit(X, groups).predict_proba(X)
     soft = group_probabilities(guessed, labels=["a", "b"])
-    model = FTMBoostingClassifier(TREES, random_state=0).fit(X, y, sensitive_features=soft)
+    with pytest.warns(FairmatchWarning, match="that of sensitive_at_prediction=False"):
+        model = FTMBoostingClassifier(TREES, random_state=0).fit(X, y, sensitive_features=soft)
     blind = FTMBoostingClassifier(TREES, sensitive_at_prediction=False, random_state=0)
     blind.fit(X, y, sensitive_features=soft)
     assert_array_equal(model.predict_proba(X), blind.predict_proba(X))

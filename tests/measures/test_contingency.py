@@ -57,6 +57,28 @@ def test_strata_without_evidence_change_nothing():
     assert cochran_mantel_haenszel(np.zeros((2, 2, 2))).p_value == 1.0
 
 
+def common_ratio(generator, sizes, log_ratio):
+    """Draw strata of two groups with different rates and the same odds ratio."""
+    base = generator.normal(-0.8, 0.5, len(sizes))[:, None]
+    hits = generator.binomial(sizes, 1 / (1 + np.exp(-base - [log_ratio, 0.0])))
+    return np.stack([hits, sizes - hits], axis=2)
+
+
+def test_homogeneity_is_tested_on_large_strata_only():
+    generator = np.random.default_rng(0)
+    pairs = np.ones((500, 2), dtype=int)
+    tables = common_ratio(generator, pairs, 0.0)
+    assert breslow_day(tables).p_value < 1e-10  # which is what strata of two people give
+    assert breslow_day(tables, 5.0).degrees == 0
+    assert breslow_day(tables, 5.0).p_value == 1.0
+    rejected = np.zeros(2, dtype=int)
+    for _ in range(400):
+        tables = common_ratio(generator, generator.geometric(0.05, (300, 2)), 0.7)
+        rejected += [breslow_day(tables, least).p_value < 0.05 for least in (0.0, 5.0)]
+    assert stats.binomtest(int(rejected[1]), 400, 0.05).pvalue > 0.01
+    assert rejected[0] > 2 * rejected[1]
+
+
 def test_null_rates_of_the_stratified_tests():
     generator = np.random.default_rng(0)
     rates, sizes = np.array([0.1, 0.3, 0.6]), np.array([[40, 90], [120, 60], [80, 80]])

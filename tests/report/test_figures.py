@@ -1,5 +1,6 @@
 """The sentences beside the figures: when each is said, and when it must not be."""
 
+import re
 from dataclasses import replace
 from html import unescape
 from types import SimpleNamespace
@@ -31,6 +32,7 @@ from fairmatch.report.figures import (
     reach_figure,
     score_figure,
     side_by_side,
+    similarity_figure,
     subset_figure,
 )
 from fairmatch.report.page import _notices
@@ -528,3 +530,22 @@ class TestNotices:
         given = {"sensitive_features": groups, "sample_weight": np.full(200, 2.0), **QUICK}
         assert "are weighted" in _notices([audit(scores, **given)])[0]
         assert _notices([audit(scores, weight_kind="counts", **given)]) == []
+
+
+def test_the_weights_of_columns_are_bars():
+    columns = {f"c{at}": np.random.default_rng(at).normal(size=200) for at in range(25)}
+    weights = {name: float(at + 1) for at, name in enumerate(columns)}
+    scores, groups = decided({"a": 0.5, "b": 0.4})
+    data = pd.DataFrame(columns)
+    weighed = audit(scores, sensitive_features=groups, X=data, similarity=weights, **QUICK)
+    figure = similarity_figure([weighed])
+    (panel,) = figure.panels
+    widths = [
+        float(width)
+        for width in re.findall(r'part" x="[^"]*" y="[^"]*" width="([\d.]+)%', panel.chart)
+    ]
+    expected = np.sort(list(weights.values()))[::-1][:12]
+    assert np.array(widths) / widths[0] == pytest.approx(expected / expected[0], abs=2e-2)
+    assert [row["label"] for row in figure.rows] == list(weights)[::-1]
+    assert "The chart has the 12 largest of 25." in said(figure)
+    assert similarity_figure([found({"a": 0.5, "b": 0.4})]) is None

@@ -188,7 +188,7 @@ def audit(
         What makes two people alike in matchings. "relevance" weighs columns by how much they matter
         to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
         show it, and None otherwise. A list counts only these columns, and a mapping gives them
-        weights. An array has one row per person, such as an embedding.
+        weights. An array has one row per person, such as an embedding, and needs no ``X``.
     categorical : collection of str, default=()
         Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
     known : array-like of shape (n_rows,), optional
@@ -377,8 +377,12 @@ def audit(
             )
         default = isinstance(similarity, str) and similarity == AUTO
         _refuse_given(
-            "groups are estimated. People are compared one by one only if their groups are known.",
+            "groups are probabilities. The intervals and tests within strata need known groups; "
+            "gaps such as fairmatch.measures.demographic_parity_gap take both.",
             given=given,
+        )
+        _refuse_given(
+            "groups are probabilities. People are matched only if their groups are known.",
             similarity=None if default else similarity,
         )
         return _build_estimated(roster, data, model_name, about, known)
@@ -842,7 +846,7 @@ def build_audit(
     matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
     matchings = _with_costs_of_all(data, roster, matchers)
     excesses = {}
-    if roster.columns and not data.refused and len(data.compared) <= MANY_GROUPS:
+    if roster.is_described and not data.refused and len(data.compared) <= MANY_GROUPS:
         excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
     if data.groups.apart:
@@ -856,7 +860,9 @@ def build_audit(
     step("people")
     number = _along_number(data, roster)
     pairs = join_pairs(matchers)
-    near = joined([matcher.near() for matcher in matchers]) if roster.columns and pairs else None
+    near = None
+    if roster.is_described and pairs:
+        near = joined([matcher.near() for matcher in matchers])
     return Audit(
         **_shared(data, roster, model_name, about),
         groups=groups,

@@ -16,6 +16,9 @@ from fairmatch.measures.registry import MEASURES
 from fairmatch.people.strata import Codes
 from fairmatch.people.weights import Moments
 
+FEWEST = 5.0
+"""The test of equal odds ratios is about strata in which each expected count is at least this."""
+
 
 def conditional_facts(data: Audited, strata: Codes) -> tuple[ConditionalFacts, ...]:
     """Return every group compared with the reference group within strata."""
@@ -33,7 +36,7 @@ def _facts(data: Audited, scored: ScoredPeople, gap: ConditionalGap) -> Conditio
     codes = groups.code_of(gap.group), groups.code_of(gap.reference)
     confidence, z = data.settings.confidence, -float(ndtri((1 - data.settings.confidence) / 2))
     error = _error(scored, codes, gap, logarithm=False)
-    odds = common = same = percent = None
+    odds = common = same = n_large = percent = None
     if data.decides:
         tables = []
         for own in scored.within.values():
@@ -43,7 +46,9 @@ def _facts(data: Audited, scored: ScoredPeople, gap: ConditionalGap) -> Conditio
         if np.isfinite(pooled.value):
             high = pooled.high if np.isfinite(pooled.high) else None
             odds = Estimate(pooled.value, pooled.low, high)
-        common, same = cochran_mantel_haenszel(tables).p_value, breslow_day(tables).p_value
+        common, test = cochran_mantel_haenszel(tables).p_value, breslow_day(tables, FEWEST)
+        n_large = test.degrees + 1 if test.degrees else 0
+        same = test.p_value if n_large else None
     elif data.scores.min() > 0.0:
         logs = ScoredPeople(scored.people, np.log(data.scores), scored.settings)
         every = gaps_within(logs, MEASURES["mean_parity_gap"], gap.reference)
@@ -76,6 +81,7 @@ def _facts(data: Audited, scored: ScoredPeople, gap: ConditionalGap) -> Conditio
         odds_ratio=odds,
         p_value=common,
         p_homogeneous=same,
+        n_homogeneous=n_large,
         percent=percent,
         strata=strata,
     )

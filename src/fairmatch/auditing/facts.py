@@ -849,13 +849,16 @@ class ConditionalFacts:
     #: Mantel and Haenszel's common odds ratio; None for predictions, or where it is not finite.
     odds_ratio: Estimate | None
     #: Of the Cochran-Mantel-Haenszel test that groups make no difference within strata, and of the
-    #: Breslow-Day test that the odds ratio is the same in all strata.
+    #: Breslow-Day test that the odds ratio is the same in all strata. The latter is about strata in
+    #: which each of the four expected counts is at least 5, and None if there are fewer than two.
     p_value: float | None
     p_homogeneous: float | None
     #: The adjusted difference on a log scale, as a share of the reference group's level. None for
     #: decisions, and where a prediction is not positive.
     percent: Estimate | None
     strata: tuple[StratumFacts, ...]  #: Every stratum, the largest first.
+    #: Number of strata that the Breslow-Day test is about. None for predictions.
+    n_homogeneous: int | None = None
 
     @property
     def reverses(self) -> bool:

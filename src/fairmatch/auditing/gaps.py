@@ -238,12 +238,33 @@ def selection_ratio(data: Audited) -> Estimate:
             if rates[first] + rates[second] == 0.0:
                 continue
             (hits, size), (others, other) = counts[first], counts[second]
-            below, above = rate_over_rate((hits, others), (size, other), data.pair_confidence)
+            below, above = rate_over_rate(
+                (hits, others),
+                (size, other),
+                data.pair_confidence,
+                _correlation(data, (first, second), rates),
+            )
             pairs += [(below, above)] if second in data.bases else []
             inverse = 1.0 / max(above, 1e-300), 1.0 / max(below, 1e-300)
             pairs += [inverse] if first in data.bases else []
         low, high = (min(limits) for limits in zip(*pairs, strict=True))
     return Estimate(value, float(min(low, value)), float(min(max(high, value), 1.0)))
+
+
+def _correlation(data: Audited, pair: tuple[int, int], rates: Mapping[int, float]) -> float:
+    """Return the correlation of two selection rates, which have the same people in part.
+
+    A person counts in both groups if she may belong to either, or has rows of both.
+    """
+    persons, mass = data.weights.persons, data.weights.values
+    if persons is None or mass is None:
+        return 0.0
+    first, second = (
+        np.bincount(persons, mass * (data.selected - rates[code]) * (data.groups.codes == code))
+        for code in pair
+    )
+    spread = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / spread if spread > 0.0 else 0.0
 
 
 NO_BASE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -54,6 +54,8 @@ from fairmatch.people.similarity import (
     RELEVANCE,
     Similarity,
     default_similarity,
+    is_embedding,
+    read_embedding,
     read_similarity,
 )
 from fairmatch.people.strata import Codes, read_given
@@ -470,6 +472,8 @@ class Roster:
         """Return the same people with an order that does not depend on the order of the rows."""
         labels = [] if self.people.labels is None else [self.people.labels.values]
         known = [self.people.groups.codes, *labels]
+        if not self.columns and self.similarity.embedding is not None:
+            known += [*self.similarity.embedding.T]
         order = content_order(self.columns, known, scores, self.weights.values)
         copies = 0.0
         if self.columns and self.people.ids is None and not self.weights.is_counts:
@@ -495,10 +499,15 @@ class Roster:
             self._samples[n_sample] = Sample(
                 rows=rows,
                 people=replace(people, weight=None if weights.values is None else weights),
-                features=self.alike(rows) if self.columns else None,
-                feature_groups=self.feature_groups if self.columns else {},
+                features=self.alike(rows) if self.is_described else None,
+                feature_groups=self.feature_groups if self.is_described else {},
             )
         return self._samples[n_sample]
+
+    @property
+    def is_described(self) -> bool:
+        """Whether columns or an embedding say how different people are."""
+        return bool(self.columns) or self.similarity.embedding is not None
 
     @cached_property
     def encoder(self) -> TableEncoder:
@@ -534,7 +543,9 @@ class Roster:
 
     @property
     def n_encoded(self) -> int:
-        """How many numbers describe a person after encoding."""
+        """How many numbers say how different a person is from another."""
+        if self.similarity.embedding is not None:
+            return int(self.similarity.embedding.shape[1])
         return len(self.encoder.get_feature_names_out())
 
     def notes(self) -> tuple[str, ...]:
@@ -648,7 +659,7 @@ def read_roster(
         weights = weights.take(positions)
         sensitive_features = _take(sensitive_features, positions, n_given, "sensitive_features")
         strata = None if strata is None else strata.take(positions)
-        if similarity is not None and not isinstance(similarity, str | Mapping | list | tuple):
+        if is_embedding(similarity):
             similarity = _take(similarity, positions, n_given, "similarity")
         X, y_true, ids = (
             None if given is None else _take(given, positions, n_given, name)
@@ -771,8 +782,11 @@ def _read_alike(
     if people.table is None:
         if similarity is None or (chosen and similarity == AUTO):
             return Similarity(), None
+        if is_embedding(similarity):
+            return Similarity("embedding", embedding=read_embedding(similarity, len(people))), None
         raise InputError(
-            "similarity was given without X, and there is nothing to compare. Pass X.",
+            "similarity names columns or asks for their relevance, and X was not given. Pass X, or "
+            "an array with one row per person.",
             parameter="similarity",
         )
     if chosen and similarity == AUTO and people.labels is None:

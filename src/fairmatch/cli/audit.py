@@ -461,6 +461,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
         least = ", ".join(f"{gap.name} {gap.detectable:.4f}" for gap in shown)
         print(f"The smallest gaps that so many people would show in 80% of cases: {least}")
     for audit in audits:
+        _print_given(audit)
         _print_periods(audit)
         _print_stages(audit)
         _print_rest(audit)
@@ -497,6 +498,42 @@ def _print_periods(audit: Audit) -> None:
             ]
             for one in changes
         ],
+    )
+
+
+def _print_given(audit: Audit) -> None:
+    """Print the differences of each group without and with the given factors."""
+    from fairmatch.auditing.facts import Estimate
+
+    if not audit.conditional:
+        return
+    level, decides = f"{audit.confidence:.0%}", audit.threshold is not None
+    relative = f"odds ratio [{level} interval]" if decides else "relative"
+    print()
+    print_table(
+        [
+            "given the factors",
+            "difference",
+            f"within strata [{level} interval]",
+            relative,
+            "p",
+            "compared",
+        ],
+        [
+            [
+                f"{one.group} less {one.reference}",
+                f"{one.marginal:z.4f}",
+                _shown(one.adjusted),
+                _shown((one.odds_ratio if decides else one.percent) or Estimate(None)),
+                "" if one.p_value is None else f"{one.p_value:.3g}",
+                f"{one.overlap[0]:.1%} and {one.overlap[1]:.1%}",
+            ]
+            for one in audit.conditional
+        ],
+    )
+    print(
+        "Within strata is the mean difference between people with the same given factors, and "
+        "compared the share of both groups in strata that have people of both."
     )
 
 
@@ -589,7 +626,8 @@ def _print_rest(audit: Audit) -> None:
     if len(audit.matchings) == 1:  # with more pairs of groups, only the report shows each
         said[1:1] = reach_sentences(audit.matchings[0])
     said += [f"Look at it: {leak.words}." for leak in audit.leaks]
-    for sentence in dict.fromkeys((*said, *audit.notes, *audit.refusals)):
+    refusals = [why for why in audit.refusals if not any(why in sentence for sentence in said)]
+    for sentence in dict.fromkeys((*said, *audit.notes, *refusals)):
         print(f"  {sentence}")
 
 

@@ -548,8 +548,14 @@ class Reader:
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
-        if groups.memberships is not None:  # nobody knows the group of a new row
+        if groups.memberships is not None and self.at_prediction:
             self.at_prediction = False
+            notify(
+                "The groups are probabilities, and nobody knows the group of a new row. So the "
+                "model does not use the group: it is that of sensitive_at_prediction=False. Pass "
+                "this to say so.",
+                FairmatchWarning,
+            )
         People(groups, weight=weight).rows_with_mass()
         table = self.as_table(features)
         if isinstance(self.encoder, str | TableEncoder):

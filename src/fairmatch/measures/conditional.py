@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import GroupError, InputError
 from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.gaps import read_scored
 from fairmatch.measures.registry import MEASURES, Measure, read_measure
+from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import read_outcome
 
 WEIGHTS = ("population", "reference", "mantel_haenszel")
@@ -166,11 +167,18 @@ def conditional_gaps(
     >>> print(f"{found.marginal:.2f}, given the job {found.value:.2f}")
     -0.30, given the job 0.00
     """
+    if isinstance(sensitive_features, GroupProbabilities) and not sensitive_features.is_certain:
+        raise GroupError(
+            "The groups are probabilities, and conditional_gaps deals known groups out anew to say "
+            "what chance gives. fairmatch.measures.demographic_parity_gap(…, given=…) and the "
+            "other gaps take both given and probabilities.",
+            parameter="sensitive_features",
+        )
     asked = read_measure(measure, outcome=read_outcome(kind, "kind"))
     settings = Settings(threshold, outcome=read_outcome(kind, "kind"))
     labels = y_true if asked.needs_labels else None
     read = y_score, sensitive_features, sample_weight, labels, pos_label, settings
-    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given, estimated=False)
+    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given)
     if scored.people.strata is None:
         raise InputError(
             "given is None, and a comparison within strata needs factors. Pass a column or a "

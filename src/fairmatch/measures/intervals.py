@@ -110,11 +110,14 @@ def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
     return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
 
 
-def rate_over_rate(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
+def rate_over_rate(
+    counts: Counts, n_rows: Sizes, confidence: float, correlation: float = 0.0
+) -> Limits:
     """Return the interval of the first rate over the second, which may exceed 1.
 
     The two Wilson intervals are combined as Donner and Zou combine limits for a ratio. The result
-    is usable even where the first rate is 0.
+    is usable even where the first rate is 0. The two estimates are correlated if they have people
+    in common.
 
     Examples
     --------
@@ -125,13 +128,17 @@ def rate_over_rate(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
         wilson(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
     )
     rate0, rate1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
-    low = _ratio_limit(rate0, rate1, low0, high1, -1.0)
-    return low, _ratio_limit(rate0, rate1, high0, low1, 1.0)
+    if rate0 == rate1 > 0.0 and correlation > 1.0 - 1e-9:
+        return 1.0, 1.0  # the same people
+    low = _ratio_limit(rate0, rate1, low0, high1, -1.0, correlation)
+    return low, _ratio_limit(rate0, rate1, high0, low1, 1.0, correlation)
 
 
-def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side: float) -> float:
+def _ratio_limit(
+    rate0: float, rate1: float, limit0: float, limit1: float, side: float, correlation: float
+) -> float:
     scale = limit1 * (2 * rate1 - limit1)
-    product = rate0 * rate1
+    product = rate0 * rate1 - correlation * (rate0 - limit0) * (limit1 - rate1)
     root = np.sqrt(max(product**2 - limit0 * (2 * rate0 - limit0) * scale, 0.0))
     if scale == 0.0:
         return 0.0 if side < 0 else float("inf")

@@ -62,7 +62,8 @@ class GroupProbabilities:
             return self.most_likely
         raise GroupError(
             "The groups are probabilities, and this function compares groups that are known. "
-            "fairmatch.audit and the gaps of fairmatch.measures take probabilities.",
+            "fairmatch.audit, the gaps of fairmatch.measures and the estimators that need no group "
+            "at prediction take probabilities.",
             parameter="sensitive_features",
         )
 

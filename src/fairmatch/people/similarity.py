@@ -137,7 +137,8 @@ def read_similarity(
         if labels is None:
             raise LabelError(
                 "similarity='relevance' weighs columns by how much they matter to the outcome, so "
-                "it needs the labels. Pass them, or name the columns that count.",
+                "it needs the labels: y_true of an audit or of nearest_fair_matching, y of a "
+                "matcher. Pass them, or name the columns that count.",
                 parameter="similarity",
             )
         return Similarity(RELEVANCE, relevance(X, labels, sample_weight, random_state))

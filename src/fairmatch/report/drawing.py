@@ -54,7 +54,8 @@ def mark(k: int, n_shades: int = 0) -> str:
 
 def _shade(k: int, n_shades: int) -> str:
     """Return how dark the k-th class in order is."""
-    return f'style="fill-opacity:{0.12 + 0.88 * k / max(n_shades - 1, 1):.2f}"'
+    share = k / (n_shades - 1) if n_shades > 1 else 1.0
+    return f'style="fill-opacity:{0.12 + 0.88 * share:.2f}"'
 
 
 def _hue(k: int) -> str:

@@ -714,7 +714,7 @@ def given_figures(audits: Sequence[Audit]) -> list[Figure]:
             "chance": one.chance,
             "odds": "" if one.odds_ratio is None else _span_words(one.odds_ratio, percent=False),
             "p": _p(one.p_value),
-            "homogeneous": _p(one.p_homogeneous),
+            "homogeneous": _p(one.p_homogeneous) if one.n_homogeneous != 0 else "strata too small",
             "percent": "" if one.percent is None else _span_words(one.percent, percent=False),
             "disparity": one.disparity,
             "overlap": f"{one.overlap[0]:.1%}",
@@ -773,7 +773,7 @@ def given_notes(audits: Sequence[Audit]) -> list[str]:
 
 
 def similarity_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the table of the weights of columns; None if every column counts by its range."""
+    """Return the figure of the weights of columns; None if every column counts by its range."""
     weights = audits[0].similarity
     if weights is None:
         return None
@@ -783,7 +783,9 @@ def similarity_figure(audits: Sequence[Audit]) -> Figure | None:
         {"label": column_words(name), "value": weight / total, "weight": weight}
         for name, weight in order
     ]
-    return _figure("similarity", rows)
+    bars = [{**row, "series": "share"} for row in rows[:_MOST_BARS]]
+    chart = stacked(bars, axis="share of all weights", series=["share"])
+    return _figure("similarity", rows, [Panel(chart)], drawn=len(bars), total=len(rows))
 
 
 # Rates and impact ratios, to be filed.
