@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairmatch import audit
+from fairmatch import audit, compare_models
 from fairmatch.auditing.facts import Audit
 from fairmatch.exceptions import InputError
-from fairmatch.measures import demographic_parity_gap, equalized_odds_gap
+from fairmatch.measures import demographic_parity_gap, equalized_odds_gap, gap_table, gaps_by_class
 from fairmatch.report import write_report
 
 NAMES = ["Low", "Medium", "High"]
@@ -99,7 +99,7 @@ def test_errors(people):
     X, _, group, chances = people
     with pytest.raises(InputError, match="Name them, such as favourable="):
         audit(chances, sensitive_features=group)
-    with pytest.raises(InputError, match="three or more classes"):
+    with pytest.raises(InputError, match="one column per class"):
         audit(chances[:, 0], sensitive_features=group, favourable=["Low"])
     with pytest.raises(InputError, match="needs X"):
         audit(LogisticRegression().fit(X, chances.argmax(1)), sensitive_features=group,
@@ -116,3 +116,51 @@ def test_copies_are_of_the_probabilities_not_of_the_decisions(people, copied):
         chances, sensitive_features=group, X=X, classes=NAMES, favourable=["High"], **QUICK
     )
     assert any("exact copies" in note for note in found.notes) == copied
+
+
+def test_named_columns_are_put_in_the_order_of_the_classes(people):
+    _, _, group, chances = people
+    truth = np.array(NAMES)[chances.argmax(axis=1)]
+    given = {"sensitive_features": group, "y_true": truth, **QUICK}
+    known = audit(chances, classes=NAMES, favourable=["High"], **given)
+    for start in ("", "score_", "P of "):
+        named = pd.DataFrame(chances, columns=[f"{start}{name}" for name in NAMES])
+        named = named[[f"{start}{name}" for name in sorted(NAMES)]]
+        found = audit(named, classes=NAMES, favourable=["High"], **given)
+        assert found.classes == known.classes
+        rows = gaps_by_class(truth, named, sensitive_features=group, classes=NAMES)
+        assert rows == gaps_by_class(truth, chances, sensitive_features=group, classes=NAMES)
+    strange = pd.DataFrame(chances, columns=["x", "y", "z"])
+    partly = pd.DataFrame(chances, columns=["Low", "Medium", "Top"])
+    for own in (strange, partly):
+        with pytest.raises(InputError, match="like the classes"):
+            audit(own, classes=NAMES, favourable=["High"], **given)
+    # Columns that are only numbered have the order of the classes.
+    assert audit(pd.DataFrame(chances), classes=NAMES, favourable=["High"], **given) == known
+
+
+def test_decided_classes_are_audited_like_certain_probabilities(people):
+    _, _, group, chances = people
+    decided = np.array(NAMES)[chances.argmax(axis=1)]
+    given = {"sensitive_features": group, "classes": NAMES, "favourable": ["High", "Medium"]}
+    certain = np.eye(3)[chances.argmax(axis=1)]
+    found = audit(decided, **given, **QUICK)
+    assert found.classes == audit(certain, **given, **QUICK).classes
+    rates = gap_table(None, decided, **given)
+    assert rates["demographic_parity_gap"] == demographic_parity_gap(
+        None, chances, sensitive_features=group
+    )
+
+
+def test_two_columns_are_those_of_two_classes(people):
+    _, _, group, chances = people
+    share = chances[:, 1] / chances[:, :2].sum(axis=1)
+    both, truth = np.column_stack([1.0 - share, share]), np.where(share > 0.4, "yes", "no")
+    given = {"sensitive_features": group, "y_true": truth, **QUICK}
+    known = audit(both[:, 1], pos_label="yes", **given)
+    assert audit(both, **given) == known
+    assert audit(both, favourable=["yes"], **given) == known
+    assert audit(both, pos_label="no", **given) == audit(both[:, 0], pos_label="no", **given)
+    models = {"a": both, "b": both[:, 1]}
+    compared = compare_models(models, pos_label="yes", **given)
+    assert compared.audits[0].gaps == compared.audits[1].gaps

@@ -8,7 +8,7 @@ import pytest
 
 from fairmatch import align_scores, fit_adjustment, measures
 from fairmatch.cli.main import main
-from fairmatch.measures import MEASURES, demographic_parity_gap
+from fairmatch.measures import MEASURES, demographic_parity_gap, mean_parity_gap
 
 GIVEN = ["adjust", "scores.csv", "--score", "score", "--sensitive", "sex"]
 
@@ -85,7 +85,9 @@ def test_thresholds_need_labels_which_are_named(scores, capsys):
     assert main([*GIVEN, *how]) == 2
     assert "Name the column of the labels with --label" in capsys.readouterr().err
     assert main([*GIVEN, *how, "--label", "label"]) == 2
-    assert "--positive: '1' is not among the values of column 'label'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "--positive: the values of column 'label' are" in error
+    assert "'1'" not in error
     assert main([*GIVEN, *how, "--label", "label", "--positive", "yes"]) == 0
     assert "accuracy" in capsys.readouterr().out
     a = pd.read_csv("a.csv")
@@ -287,6 +289,22 @@ def test_several_classes(tmp_path, monkeypatch, capsys):
     assert demographic_parity_gap(None, scores, sensitive_features=sex) <= 0.06
     before = demographic_parity_gap(None, chances, sensitive_features=sex)
     assert f"demographic_parity_gap  {before:.4f}" in told
+    # --classes says the order, as in an audit, and --unordered that there is none.
+    ranks = scores @ [0.0, 0.5, 1.0]
+    for how, after in (
+        ([], abs(ranks[sex == "f"].mean() - ranks[sex == "m"].mean())),
+        (["--unordered"], mean_parity_gap(None, scores, sensitive_features=sex)),
+    ):
+        again = ["--decisions", "threshold", "--out", "c.csv", *how]
+        assert main([*asked, *more, *again]) == 0
+        (line,) = [own for own in capsys.readouterr().out.splitlines() if "mean_parity_gap" in own]
+        assert float(line.split()[-1]) == pytest.approx(after, abs=1e-4)
+    # Columns that are named like the classes are found by name.
+    named = frame.rename(columns={"p1": "p low", "p2": "p mid", "p3": "p top"})
+    named.to_csv("named.csv", index=False)
+    mixed = ["adjust", "named.csv", "--score", "p top,p low,p mid", "--sensitive", "sex"]
+    assert main([*mixed, *more, "--decisions", "threshold", "--out", "d.csv"]) == 0
+    assert (pd.read_csv("d.csv").adjusted_decision == found.adjusted_decision).all()
     # Without labels and class names, and with an adjustment from a file.
     assert main([*asked, "--with", "a.json", "--out", "b.csv"]) == 0
     again = pd.read_csv("b.csv")

@@ -481,7 +481,9 @@ def test_labels_that_are_words_ask_which_is_positive(tmp_path, capsys):
     table.to_csv(file, index=False)
     asked = ["audit", str(file), "--score", "s", "--sensitive", "sex", "--label", "hired"]
     assert main(asked) == 2
-    assert "--positive: '1' is not among the values of column 'hired'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "--positive: the values of column 'hired' are" in error
+    assert "'1'" not in error
     assert main([*asked, "--positive", "yes"]) == 0
 
 

@@ -337,6 +337,20 @@ def test_labels_of_several_classes(people, capsys):
     for one, other in zip(first["groups"], second["groups"], strict=True):
         for name in one["shares"]:
             assert one["shares"][name]["value"] == pytest.approx(other["shares"][name]["value"])
+    # The names of the columns say which class they belong to, and none of what predict wrote
+    # describes people.
+    columns = ",".join(sorted(columns.split(",")))
+    assert main([*asked, "both.csv", "--score", columns, "--json", "c.json"]) == 0
+    third = json.loads(Path("c.json").read_text())
+    assert third["classes"] == second
+    described = {own["name"] for own in third["columns"] if own["role"] == "feature"}
+    assert described.isdisjoint(found.columns)
+    assert "age" in described
+    capsys.readouterr()
+    assert main([*asked[:-2], "both.csv", "--score", columns]) == 2
+    error = capsys.readouterr().err
+    assert "--favourable: There are 3 classes" in error
+    assert "'high'" not in error
     assert main([*asked[:-4], "--favourable", "later", "both.csv", "--score", "score_later"]) == 2
     assert "--classes" in capsys.readouterr().err
     assert main([*asked, "both.csv", "--score", "score_later,score_refused"]) == 2

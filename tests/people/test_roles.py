@@ -273,3 +273,16 @@ class TestColumnsAsPeopleWriteThem:
             "has levels that differ in case or spaces alone, such as ' Employed' and 'Employed'"
         )
         assert doubt(["Employed", "Retired"] * 10) == ("feature", "")
+
+
+def test_what_predict_and_adjust_wrote_does_not_describe_people():
+    people = pd.DataFrame({"age": [*range(20, 50)] * 2, "score_card": [3.5, 7.25, 1.5] * 20})
+    assert Roles().read(people).features == ["age", "score_card"]
+    scored = people.assign(score_High=0.25, score_Low=0.75, prediction=["Low", "High", "Low"] * 20)
+    read = Roles(scores=["score_High", "score_Low"]).read(scored)
+    assert read.features == ["age"]
+    assert read.columns[-1].doubt == "is a model's output, as fairmatch writes it"
+    assert Roles(kept=["score_card"]).read(scored).features == ["age", "score_card"]
+    adjusted = people.assign(adjusted_p=0.5, adjusted_decision=["no", "no", "yes"] * 20)
+    assert Roles().read(adjusted).features == ["age", "score_card"]
+    assert Roles().read(people.assign(adjusted_income=1.5)).features[-1] == "adjusted_income"

@@ -19,8 +19,7 @@ from fairmatch.auditing.classes import (
     ClassScores,
     class_moves,
     ordered_by_classes,
-    read_class_models,
-    read_class_scores,
+    read_models,
     with_classes,
 )
 from fairmatch.auditing.conditional import conditional_facts
@@ -91,7 +90,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
-from fairmatch.people.outcome import NUMBER, is_vectors
+from fairmatch.people.outcome import NUMBER
 from fairmatch.people.people import People
 from fairmatch.people.similarity import AUTO
 
@@ -325,15 +324,16 @@ def audit(
     elif y_score is None:
         raise InputError("An audit needs y_score, or stages. Pass one.", parameter="y_score")
     several, plain = None, plain_model(y_score)
-    named = classes is not None or not isinstance(favourable, str)
     if kind in (None, "probability"):
-        y_score = _class_table(y_score, X, sensitive_features, classes)
-    if kind in (None, "probability") and (named or is_vectors(y_score)):
-        several = read_class_scores(y_score, classes, favourable, y_true)
+        named = classes is not None or not isinstance(favourable, str)
+        y_score = _class_table(y_score, X, sensitive_features, named=named)
+        read = read_models({model_name: y_score}, classes, favourable, y_true, pos_label)
+        y_score, several, pos_label = read[0].get(model_name), read[1].get(model_name), read[2]
+        favourable = favourable if isinstance(favourable, str) else "high"
     if several is not None:
         rules = {"threshold": threshold, "top": top, "score_range": score_range}
         _refuse_given(_LARGEST, **rules)
-        y_score, y_true, favourable, pos_label = several.decisions, several.positive, "high", 1
+        y_score, y_true, pos_label = several.decisions, several.positive, 1
         outcome = several.words if outcome is None else outcome
     settings = AuditSettings(
         **_selection(threshold, top, score_range),
@@ -410,10 +410,10 @@ def audit(
     return found
 
 
-def _class_table(model: Any, X: Any, sensitive_features: Any, classes: Any) -> Any:
+def _class_table(model: Any, X: Any, sensitive_features: Any, *, named: bool) -> Any:
     """Return the probabilities of a classifier of several classes; anything else as it is."""
     learned = getattr(model, "classes_", ())
-    if len(learned) < 3 or not hasattr(model, "predict_proba"):
+    if not (named or len(learned) > 2) or not hasattr(model, "predict_proba"):
         return model
     if X is None:
         raise InputError(
@@ -422,8 +422,7 @@ def _class_table(model: Any, X: Any, sensitive_features: Any, classes: Any) -> A
             parameter="X",
         )
     chances = called(model, "predict_proba", X, sensitive_features)
-    table = pd.DataFrame(chances, columns=list(learned))
-    return table[list(classes)] if classes is not None and set(classes) == set(learned) else table
+    return pd.DataFrame(chances, columns=list(learned))
 
 
 def compare_models(
@@ -502,20 +501,21 @@ def compare_models(
     rules = {name: settings.pop(name, None) for name in ("threshold", "top", "score_range")}
     classes, several = settings.pop("classes", None), dict[str, ClassScores]()
     if settings.get("kind") in (None, "probability"):
-        y_scores = {
-            name: _class_table(own, X, sensitive_features, classes)
-            for name, own in y_scores.items()
-        }
         good = settings.get("favourable", "high")
         named = classes is not None or not isinstance(good, str)
-        if named or any(map(is_vectors, y_scores.values())):
-            several = read_class_models(y_scores, classes, good, y_true)
+        y_scores = {
+            name: _class_table(own, X, sensitive_features, named=named)
+            for name, own in y_scores.items()
+        }
+        asked = classes, good, y_true, columns["pos_label"]
+        y_scores, several, columns["pos_label"] = read_models(y_scores, *asked)
+        settings |= {"favourable": good if isinstance(good, str) else "high"}
     if several:
         _refuse_given(_LARGEST, **rules)
         first = next(iter(several.values()))
         y_scores = {name: own.decisions for name, own in several.items()}
         y_true, columns["pos_label"] = first.positive, 1
-        settings |= {"favourable": "high", "outcome": settings.get("outcome") or first.words}
+        settings |= {"outcome": settings.get("outcome") or first.words}
     chosen = _selection(**rules)
     governed = AuditSettings(**{"kind": _kind(next(iter(y_scores.values()))), **chosen, **settings})
     columns |= {"X": X, "y_true": y_true, "privileged": privileged}

@@ -21,11 +21,9 @@ from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.outcome import (
     Outcome,
     class_codes,
-    class_outcome,
     is_vectors,
     largest_class,
-    read_classes,
-    read_vectors,
+    read_class_scores,
 )
 from fairmatch.people.people import Labels
 from fairmatch.people.weights import Weights
@@ -60,47 +58,48 @@ class ClassScores:
         )
 
 
-def read_class_scores(
-    y_score: Any, classes: Sequence[Any] | None, favourable: Any, y_true: Any
-) -> ClassScores | None:
-    """Return scores of more than two classes; None if there are two, or numbers."""
-    if not is_vectors(y_score) or np.shape(y_score)[1] < 3:
-        if classes is not None or not isinstance(favourable, str):
+def read_models(
+    y_scores: Mapping[str, Any],
+    classes: Sequence[Any] | None,
+    favourable: str | Sequence[Any],
+    y_true: Any,
+    pos_label: Any,
+) -> tuple[dict[str, Any], dict[str, ClassScores], Any]:
+    """Return scores in one column, those of several classes, and the positive label.
+
+    Of two classes, the column of the favourable class is kept, or that of the positive label.
+    """
+    good = None if isinstance(favourable, str) else favourable
+    plain: dict[str, Any] = {}
+    several: dict[str, ClassScores] = {}
+    for name, own in y_scores.items():
+        if classes is None and good is None and not is_vectors(own):
+            plain[name] = own
+            continue
+        scores, outcome = read_class_scores(own, classes, y_true, good)
+        known = list(outcome.classes)
+        if len(known) == 2:
+            at = known.index(pos_label) if pos_label in known else 1
+            at = outcome.favourable[0] if outcome.favourable else at
+            plain[name], pos_label = scores[:, at], known[at]
+            continue
+        if good is None:
             raise InputError(
-                "classes and a list of favourable classes belong to scores with one column for "
-                "each of three or more classes. Leave them out.",
-                parameter="classes" if classes is not None else "favourable",
+                f"y_score has {len(known)} classes, and it is not known which of them are good for "
+                "a person. Name them, such as favourable=['Low', 'Medium'].",
+                parameter="favourable",
             )
-        return None
-    if isinstance(favourable, str) and favourable in ("high", "low"):
-        raise InputError(
-            f"y_score has {np.shape(y_score)[1]} classes, and it is not known which of them are "
-            "good for a person. Name them, such as favourable=['Low', 'Medium'].",
-            parameter="favourable",
-        )
-    scores = read_vectors(y_score)
-    names, good = read_classes(y_score, classes, y_true, favourable)
-    outcome = class_outcome(names, ordered=classes is not None, favourable=good)
-    codes = None
-    if y_true is not None:
-        codes = class_codes(y_true, names, n_rows=len(scores), name="y_true")
-    return ClassScores(scores, outcome, codes)
-
-
-def read_class_models(
-    y_scores: Mapping[str, Any], classes: Sequence[Any] | None, favourable: Any, y_true: Any
-) -> dict[str, ClassScores]:
-    """Return the scores of several models of the same classes; none if there are two classes."""
-    found = {
-        name: read_class_scores(own, classes, favourable, y_true) for name, own in y_scores.items()
-    }
-    if len({None if own is None else own.outcome.classes for own in found.values()}) > 1:
+        codes = None
+        if y_true is not None:
+            codes = class_codes(y_true, known, n_rows=len(scores), name="y_true")
+        several[name] = ClassScores(scores, outcome, codes)
+    if len({own.outcome.classes for own in several.values()}) + bool(several and plain) > 1:
         raise InputError(
             "The models have different classes, and only models of the same classes can be "
             "compared. Pass scores with the same columns.",
             parameter="y_scores",
         )
-    return {name: own for name, own in found.items() if own is not None}
+    return plain, several, pos_label
 
 
 def class_moves(

@@ -24,8 +24,9 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
 from fairmatch.people.bands import bands
 from fairmatch.people.checks import check_names
-from fairmatch.people.files import MISSING_WORDS, find_value, read_table
+from fairmatch.people.files import MISSING_WORDS, find_positive, find_value, read_table
 from fairmatch.people.memberships import group_probabilities
+from fairmatch.people.outcome import class_places
 from fairmatch.people.roles import Roles, RoleTable, describe_column, split_names, suspect
 
 _SIMILARITIES = {"auto": "auto", "relevance": "relevance", "range": None}
@@ -36,7 +37,7 @@ def audit_files(
     roles: Roles,
     *,
     models: Sequence[str] = (),
-    pos_label: str = "1",
+    pos_label: str | None = None,
     accepted: str | None = None,
     classes: Sequence[str] = (),
     unordered: bool = False,
@@ -107,31 +108,42 @@ def audit_files(
     if wide and not classes:
         names_of_classes = np.asarray(wide[0].classes_).tolist()
         unordered = True
-    if roles.label is not None:  # as they are written in the file
-        known_labels = {str(own): own for own in first[roles.label].dropna().unique().tolist()}
-        names_of_classes = [known_labels.get(str(own), own) for own in names_of_classes]
-    if names_of_classes:
-        good = settings["favourable"]
-        good = split_names(good, ()) if isinstance(good, str) else good
-        settings["favourable"] = [
-            find_value(names_of_classes, str(own), "favourable", "the classes") for own in good
-        ]
-        settings["classes"] = None if unordered else names_of_classes
     if classes and len(classes) != len(roles.scores) and not (models and not roles.scores):
         raise InputError(
             f"{len(classes)} classes are named, and {len(roles.scores)} columns of scores. Name "
             "one column for each class, in the same order.",
             parameter="classes",
         )
+    places = class_places(roles.scores, classes) if classes and roles.scores else None
+    if roles.label is not None:  # as they are written in the file
+        known_labels = {str(own): own for own in first[roles.label].dropna().unique().tolist()}
+        names_of_classes = [known_labels.get(str(own), own) for own in names_of_classes]
+    good = settings.pop("favourable", None)
+    if not names_of_classes:
+        settings["favourable"] = "high" if good is None else good
+    else:
+        if good is None:
+            raise InputError(
+                f"There are {len(names_of_classes)} classes, and it is not known which of them are "
+                f"good for a person. Name them, such as {names_of_classes[-1]}.",
+                parameter="favourable",
+            )
+        good = split_names(good, ()) if isinstance(good, str) else good
+        settings["favourable"] = [
+            find_value(names_of_classes, str(own), "favourable", "the classes") for own in good
+        ]
+        settings["classes"] = None if unordered else names_of_classes
     if roles.label is not None and not is_real and not names_of_classes:
-        positive = find_value(first[roles.label], pos_label, "pos_label")
+        of = f"the values of column {roles.label!r}"
+        positive = find_positive(first[roles.label], pos_label, "pos_label", of)
     else:  # a real-valued target has no positive label
-        positive = pos_label if is_real and pos_label != "1" else 1
+        positive = pos_label if is_real and pos_label is not None else 1
     scores: dict[str, Any] = {}
     sources: list[tuple[str, str | None]] = []
     for path, table in zip(paths, tables, strict=True):
         if names_of_classes and roles.scores:
             own = pd.DataFrame({c: _numbers(table[c], None) for c in roles.scores})
+            own = own if places is None else own.iloc[:, places]
             scores[Path(path).stem if len(paths) > 1 else "model"] = own.set_axis(
                 names_of_classes, axis=1
             )
@@ -268,7 +280,7 @@ def _model_scores(
     table: pd.DataFrame,
     read: RoleTable,
     sensitive: Any,
-    written: str,
+    written: str | None,
     order: Sequence[Any],
     *,
     is_real: bool,
@@ -290,7 +302,7 @@ def _model_scores(
     # A model of the classes 0 and 1 may call 1 what the table's labels call by a word.
     if read.named("label") and set(classes) == {0, 1}:
         written = "1"
-    positive = find_value(classes, written, "pos_label", "the classes of the model")
+    positive = find_positive(classes, written, "pos_label", "the classes of the model")
     return score_people(model, table[names], sensitive, positive)
 
 

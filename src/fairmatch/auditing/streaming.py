@@ -25,7 +25,7 @@ from fairmatch.auditing.facts import Audit
 from fairmatch.auditing.people import MOST_MISSING, read_top
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import check_names
-from fairmatch.people.files import find_value
+from fairmatch.people.files import find_positive
 from fairmatch.people.roles import Roles, RoleTable
 
 _MEMORY = "800MB"
@@ -279,7 +279,7 @@ class ScoredFiles:
             )
         return found
 
-    def positive(self, written: str) -> Any:
+    def positive(self, written: str | None) -> Any:
         """Return the positive label, or None without labels."""
         label = self.roles.label
         if label is None:
@@ -294,7 +294,9 @@ class ScoredFiles:
                 "values.",
                 parameter="y_true",
             )
-        return find_value(values["value"], written, "pos_label", f"the values of column {label!r}")
+        return find_positive(
+            values["value"], written, "pos_label", f"the values of column {label!r}"
+        )
 
     def unscored(self) -> list[str]:
         """Return a note on people without a score, who are left out."""
@@ -415,7 +417,7 @@ def audit_dataset(
     pattern: str,
     roles: Roles,
     *,
-    pos_label: str = "1",
+    pos_label: str | None = None,
     show: Callable[[RoleTable], None] | None = None,
     progress: Callable[[str], None] | None = None,
     **settings: Any,

@@ -37,12 +37,7 @@ _SMALL = 0.005
     metavar="COL[,COL]",
     help="The scores of a model; of more than two classes, the probability of each.",
 )
-@options.several(
-    "--classes",
-    metavar="CLASS,CLASS",
-    help="The classes of the columns of --score, in their order. By default they are called like "
-    "the columns.",
-)
+@options.classes
 @options.several(
     "--favourable",
     metavar="CLASS,CLASS",
@@ -56,9 +51,7 @@ _SMALL = 0.005
     metavar="COL",
     help="The outcome; needed for thresholds and criteria by label.",
 )
-@click.option(
-    "--positive", "pos_label", default="1", metavar="VALUE", help="The label that is positive."
-)
+@options.positive
 @click.option("--weight", "sample_weight", metavar="COL", help="The weight of each person.")
 @click.option(
     "--max-gap",
@@ -105,10 +98,11 @@ def adjust(
     table: str,
     y_score: str,
     classes: tuple[str, ...],
+    unordered: bool,
     favourable: tuple[str, ...],
     sensitive_features: tuple[str, ...],
     y_true: str | None,
-    pos_label: str,
+    pos_label: str | None,
     sample_weight: str | None,
     ready: str | None,
     out: str,
@@ -126,7 +120,7 @@ def adjust(
     from fairmatch.learning.adjust import ScoreAdjustment, fit_adjustment
     from fairmatch.people.checks import read_numbers
     from fairmatch.people.files import check_outputs, read_table, write_table
-    from fairmatch.people.outcome import largest_class
+    from fairmatch.people.outcome import class_places, largest_class
     from fairmatch.people.roles import Roles, split_names
 
     # What was typed about the adjustment; everything else is the library's default.
@@ -139,10 +133,12 @@ def adjust(
     frame = read_table(table, text=texts, **reading)
     attributes = split_names(sensitive_features, list(frame.columns))
     columns = split_names(y_score, list(frame.columns), "y_score")
+    named = _classes(columns, split_names(classes, ()), favourable)
+    if classes and (places := class_places(columns, named)) is not None:
+        columns = [columns[place] for place in places]
     several = len(columns) > 1
     if y_true is None and not several:  # rates of several classes are expected ones
         _need_labels(how)
-    named = _classes(columns, split_names(classes, ()), favourable)
     if favourable:
         how["favourable"] = split_names(favourable, named)
     roles = Roles(
@@ -177,7 +173,8 @@ def adjust(
     write_table(frame.assign(**added), out)
     if "max_gap" in how:
         print(f"--max-gap {how['max_gap']:g} bounds {_bounded(how, several=several)}.")
-    _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
+    ordered = bool(classes) and not unordered
+    _print_gaps(adjustment, scores, adjusted, groups, positive, weights, ordered=ordered)
     if not ready:
         _print_remaining(adjustment)
     print(f"{len(frame):,} rows with {' and '.join(added)} in {out}")
@@ -297,13 +294,13 @@ def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
         )
 
 
-def _positive(frame: pd.DataFrame, label: str | None, written: str) -> BoolArray | None:
-    from fairmatch.people.files import find_value
+def _positive(frame: pd.DataFrame, label: str | None, written: str | None) -> BoolArray | None:
+    from fairmatch.people.files import find_positive
 
     if label is None:
         return None
     _refuse_missing(frame, label, "a label")
-    value = find_value(frame[label], written, "pos_label")
+    value = find_positive(frame[label], written, "pos_label", f"the values of column {label!r}")
     found: BoolArray = (frame[label] == value).to_numpy(dtype=bool)
     return found
 
@@ -315,6 +312,8 @@ def _print_gaps(
     groups: Any,
     positive: Any,
     weights: FloatArray | None,
+    *,
+    ordered: bool,
 ) -> None:
     """Print every gap before and after the adjustment, where there are groups to compare."""
     import numpy as np
@@ -341,7 +340,7 @@ def _print_gaps(
     if several:
         both = []
         for own in (scores, pd.DataFrame(adjusted, columns=scores.columns)):
-            found = gap_table(positive, own, **given)
+            found = gap_table(positive, own, classes=list(own) if ordered else None, **given)
             if positive is not None:
                 right = scores.columns.to_numpy()[largest_class(own.to_numpy())] == positive
                 found["accuracy"] = float(np.average(right, weights=weights))

@@ -52,13 +52,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--score", "y_score", help="Column with scores in [0, 1] or decisions; each column is a model."
 )
-@options.several(
-    "--classes",
-    metavar="CLASS,CLASS",
-    help="More than two classes: the columns of --score are the probabilities of these classes, in "
-    "their order, from the lowest to the highest.",
-)
-@click.option("--unordered", is_flag=True, help="With --classes: the classes have no order.")
+@options.classes
 @options.sensitive("The group of each person")
 @options.columns(
     "--group-probabilities",
@@ -76,9 +70,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     metavar="COL",
     help="Column with the outcome, for error rates; with --kind number, the target.",
 )
-@click.option(
-    "--positive", "pos_label", default="1", metavar="VALUE", help="The label that is positive."
-)
+@options.positive
 @click.option(
     "--accepted",
     metavar="VALUE",
@@ -147,10 +139,9 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @click.option(
     "--favourable",
-    default="high",
     metavar="high|low|CLASS,CLASS",
-    help="Which scores are favourable; with low, people below the threshold are selected. With "
-    "--classes, the favourable classes.",
+    help="Which scores are favourable: high (the default), or low, and then people below the "
+    "threshold are selected. With --classes, the favourable classes.",
 )
 @click.option(
     "--outcome",
@@ -250,7 +241,7 @@ def audit(
     bands: tuple[str, ...],
     known: str | None,
     y_true: str | None,
-    pos_label: str,
+    pos_label: str | None,
     accepted: str | None,
     by: str | None,
     stages: tuple[str, ...],
@@ -326,9 +317,9 @@ def audit(
     )
     several = split_names(classes, ())
     favourable = settings["favourable"]
-    if several:
+    if several and favourable is not None:
         settings["favourable"] = split_names(favourable, several)
-    elif favourable not in ("high", "low") and not models:
+    elif favourable not in ("high", "low", None) and not (several or models):
         raise InputError(
             f"favourable={favourable!r} is neither high nor low. With more than two classes, name "
             "them with --classes.",
@@ -341,6 +332,7 @@ def audit(
             _refuse_options_of_one_file(tables)
             for name in ("weight_kind", "given", "similar", "categorical"):
                 del shared[name]
+            shared["favourable"] = favourable or "high"
             found = audit_dataset(tables[0], roles, **shared)
         else:
             found = audit_files(

@@ -152,6 +152,33 @@ def bands(function: Function) -> Function:
     )(function)
 
 
+def classes(function: Function) -> Function:
+    """Declare the options that name the classes of several columns of scores."""
+    declare: Callable[[Any], Function] = _all(
+        several(
+            "--classes",
+            metavar="CLASS,CLASS",
+            help="More than two classes, from the lowest to the highest: --score names the column "
+            "with the probability of each. Columns that are not named like the classes, such as "
+            "score_High, are taken in this order.",
+        ),
+        click.option(
+            "--unordered", is_flag=True, help="With --classes: the classes have no order."
+        ),
+    )
+    return declare(function)
+
+
+def positive(function: Function) -> Function:
+    """Declare the option that names the positive label."""
+    return click.option(
+        "--positive",
+        "pos_label",
+        metavar="VALUE",
+        help="The label that is positive. By default 1; labels in words need it.",
+    )(function)
+
+
 def read_cut(typed: str) -> tuple[str, dict[str, Any]]:
     """Return a column, and how `fairmatch.bands` cuts it, from text such as age=40 or age=10y."""
     column, _, cuts = typed.rpartition("=")
@@ -213,8 +240,8 @@ labelled = _all(
     click.option(
         "--positive",
         metavar="LABEL",
-        help="The positive label; all others are negative. By default the last of the two in "
-        "order.",
+        help="The positive label; all others are negative. By default the larger of two numbers; "
+        "labels in words need it.",
     ),
     columns("--drop", help="Columns to leave out."),
     click.option(

@@ -57,7 +57,7 @@ from fairmatch.people.outcome import (
     NUMBER,
     is_vectors,
     largest_class,
-    read_classes,
+    read_class_scores,
     read_vectors,
 )
 from fairmatch.people.people import IndexArray, Labels, People
@@ -1046,7 +1046,7 @@ def fit_adjustment(
     groups = settle_small_groups(given, small_groups)
     good: tuple[int, ...] = ()
     if scores.ndim == 2:
-        good = read_classes(y_score, None, y_true, favourable)[1]
+        good = read_class_scores(y_score, None, y_true, favourable)[1].favourable
         y_true = None  # offsets and the barycentre rest on probabilities alone
     elif favourable is not None:
         raise InputError(

@@ -31,9 +31,8 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.outcome import (
     NUMBER,
-    class_outcome,
     is_vectors,
-    read_classes,
+    read_class_scores,
     read_outcome,
     read_vectors,
 )
@@ -65,11 +64,11 @@ def read_scored(
         y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
         sample_weight=sample_weight,
     )  # fmt: skip
-    if is_vectors(y_score) and not settings.outcome.has_unit:
-        names, good = read_classes(y_score, classes, y_true, favourable)
+    named = classes is not None or favourable is not None
+    if (is_vectors(y_score) or named) and not settings.outcome.has_unit:
+        y_score, outcome = read_class_scores(y_score, classes, y_true, favourable)
+        names = outcome.classes
         if len(names) > 2:
-            ordered = classes is not None
-            outcome = class_outcome(names, ordered=ordered, favourable=good)
             settings = replace(settings, outcome=outcome)
             if measure is None or not measure.applies_to(outcome):
                 raise InputError(
@@ -80,12 +79,12 @@ def read_scored(
                     parameter="y_score",
                 )
         else:  # two classes go through the code of two classes
-            y_score, pos_label = read_vectors(y_score)[:, 1], names[1]
-            settings = replace(settings, favourable="low" if good == (0,) else "high")
-    elif classes is not None or favourable is not None:
+            y_score, pos_label = y_score[:, 1], names[1]
+            settings = replace(settings, favourable="low" if outcome.favourable == (0,) else "high")
+    elif named:
         raise InputError(
-            "classes and favourable belong to scores with one column per class, and y_score has "
-            "one column. Leave them out, or pass all class probabilities.",
+            "classes and favourable belong to scores with one column per class, and y_score holds "
+            "numbers. Leave them out.",
             parameter="classes" if classes is not None else "favourable",
         )
     if settings.threshold is not None:
@@ -887,7 +886,7 @@ def gaps_by_class(
     1 (0.5, 0.5) -0.16 to 0.16
     2 (0.0, 0.5) 0.37 to 0.62
     """
-    asked, scores = read_measure(measure), read_vectors(y_score)
+    asked = read_measure(measure)
     refuse_other_order(
         y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
         sample_weight=sample_weight,
@@ -903,14 +902,13 @@ def gaps_by_class(
         raise LabelError(
             f"{asked.name} compares decisions with labels. Pass y_true.", parameter="y_true"
         )
-    names, good = read_classes(y_score, classes, y_true, favourable)
-    outcome = class_outcome(names, ordered=classes is not None, favourable=good)
+    scores, outcome = read_class_scores(y_score, classes, y_true, favourable)
     people = read_people(
         sensitive_features,
         n_rows=len(scores),
         y=y_true,
         sample_weight=sample_weight,
-        classes=names,
+        classes=outcome.classes,
     )
     scored = ScoredPeople(people, scores, Settings(outcome=outcome))
     return class_rate_gaps(asked.several, scored, confidence)

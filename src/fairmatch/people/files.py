@@ -510,6 +510,29 @@ def find_value(
     )
 
 
+def find_positive(
+    values: Iterable[Any], written: str | None, parameter: str, of: str | None = None
+) -> Any:
+    """Return the positive label; if none is written, the number 1, and never one of two words.
+
+    Examples
+    --------
+    >>> find_positive([0, 1], None, "pos_label"), find_positive(["no", "yes"], "yes", "pos_label")
+    (1, 'yes')
+    """
+    if written is not None:
+        return find_value(values, written, parameter, of)
+    try:
+        return find_value(values, "1", parameter, of)
+    except InputError:
+        shown = ", ".join(map(repr, pd.Series(list(values)).dropna().unique().tolist()[:5]))
+        raise InputError(
+            f"{of or 'the labels'} are {shown}, and they do not say which one is positive. Name "
+            "it.",
+            parameter=parameter,
+        ) from None
+
+
 def _is_number(written: str, value: float) -> bool:
     try:
         return float(written) == value

@@ -1,5 +1,6 @@
 """What a score is: a probability, a vector of class probabilities, or a number."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -270,40 +271,35 @@ def is_vectors(y_score: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def read_classes(
-    y_score: Any, classes: Sequence[Any] | None, y_true: Any, favourable: Any
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return the class of every column of the scores, and the positions of the favourable ones.
+def read_class_scores(
+    y_score: Any, classes: Sequence[Any] | None = None, y_true: Any = None, favourable: Any = None
+) -> tuple[FloatArray, Outcome]:
+    """Return one column per class, and the outcome with the classes.
 
-    The classes are those that a caller lists, else the names of the columns, else the labels in
-    sorted order, else the positions of the columns.
+    Columns with names are put in the order of ``classes``. One column holds decided classes, which
+    get the probability 1. Without ``classes`` they are the names of the columns, else the labels
+    in sorted order, else the positions of the columns.
+
+    Examples
+    --------
+    >>> scores, outcome = read_class_scores(["low", "high", "middle"], ["low", "middle", "high"])
+    >>> scores.tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
-    n_classes = np.shape(y_score)[1]
-    known = None
-    if y_true is not None:
-        labels = read_column(y_true, "y_true")
-        labels = labels[~is_missing(labels)]
-        known = [plain_value(label) for label in dict.fromkeys(labels.tolist())]
-    names = getattr(y_score, "columns", getattr(y_score, "column_names", None))
-    if classes is not None:
-        found, source = [plain_value(own) for own in classes], "classes"
-    elif names is not None:
-        found, source = [plain_value(own) for own in names], "y_score"
-    elif known is not None and len(known) == n_classes:
-        found, source = _sorted(known), "y_true"
-    elif known is not None and not all(own in range(n_classes) for own in known):
-        raise LabelError(
-            f"y_score has {n_classes} columns and y_true holds {len(known)} classes, so it is not "
-            "known which column belongs to which class. Pass classes=[...] in the order of the "
-            "columns.",
-            parameter="classes",
-        )
+    known = None if y_true is None else _values(y_true, "y_true")
+    if not is_vectors(y_score):
+        found, source = _decided_classes(y_score, classes, known), "y_score"
+        codes = class_codes(y_score, found, n_rows=len(np.asarray(y_score)), name="y_score")
+        scores = np.eye(len(found))[codes.astype(np.intp)]
     else:
-        found, source = list(range(n_classes)), "y_score"
-    if len(found) != n_classes or len(set(found)) < n_classes:
+        scores = read_vectors(y_score)
+        found, source = _column_classes(y_score, classes, known)
+        if classes is not None and len(found) == scores.shape[1]:
+            scores = scores[:, _order_of_columns(column_names(y_score), found)]
+    if len(found) != scores.shape[1] or len(set(found)) < len(found):
         raise InputError(
-            f"{source} must name {n_classes} different classes, one for every column of y_score; "
-            f"got {found!r}.",
+            f"{source} must name {scores.shape[1]} different classes, one for every column of "
+            f"y_score; got {found!r}.",
             parameter="classes",
         )
     strange = [own for own in known or () if own not in found]
@@ -313,7 +309,93 @@ def read_classes(
             "classes=[...] with every class, in the order of the columns of y_score.",
             parameter="classes",
         )
-    return tuple(found), read_favourable(favourable, found)
+    good = read_favourable(favourable, found)
+    return scores, class_outcome(found, ordered=classes is not None, favourable=good)
+
+
+def _values(array: Any, name: str) -> list[Any]:
+    """Return the different values of labels, without missing ones."""
+    labels = read_column(array, name)
+    return [plain_value(own) for own in dict.fromkeys(labels[~is_missing(labels)].tolist())]
+
+
+def _decided_classes(y_score: Any, classes: Any, known: list[Any] | None) -> list[Any]:
+    """Return the classes of an array of decided classes."""
+    array = np.asarray(y_score)
+    if array.dtype.kind == "f" and not (array == np.floor(array)).all():
+        raise InputError(
+            "classes and favourable belong to scores with one column per class, or to decided "
+            "classes, and y_score holds numbers in one column. Leave them out, or pass all class "
+            "probabilities.",
+            parameter="favourable" if classes is None else "classes",
+        )
+    if classes is not None:
+        return [plain_value(own) for own in classes]
+    return _sorted(list(dict.fromkeys([*_values(y_score, "y_score"), *(known or ())])))
+
+
+def _column_classes(
+    y_score: Any, classes: Sequence[Any] | None, known: list[Any] | None
+) -> tuple[list[Any], str]:
+    """Return the classes of the columns, and the name of the argument that says so."""
+    n_classes, names = np.shape(y_score)[1], column_names(y_score)
+    if classes is not None:
+        return [plain_value(own) for own in classes], "classes"
+    if names is not None:
+        return [plain_value(own) for own in names], "y_score"
+    if known is not None and len(known) == n_classes:
+        return _sorted(known), "y_true"
+    if known is not None and not all(own in range(n_classes) for own in known):
+        raise LabelError(
+            f"y_score has {n_classes} columns and y_true holds {len(known)} classes, so it is not "
+            "known which column belongs to which class. Pass classes=[...] in the order of the "
+            "columns.",
+            parameter="classes",
+        )
+    return list(range(n_classes)), "y_score"
+
+
+def column_names(y_score: Any) -> list[Any] | None:
+    """Return the names of a table's columns; None of an array."""
+    names = getattr(y_score, "columns", getattr(y_score, "column_names", None))
+    return None if names is None else list(names)
+
+
+def _order_of_columns(names: list[Any] | None, classes: list[Any]) -> list[int]:
+    """Return the place of every class among the columns; names come before the order."""
+    places = None if names is None else class_places(names, classes)
+    if places is None and names is not None and names != list(range(len(names))):
+        raise InputError(
+            f"y_score has the columns {names!r}, and classes={classes!r} was given, so it is not "
+            "known which column belongs to which class. Name the columns like the classes, or pass "
+            "an array with the columns in the order of the classes.",
+            parameter="classes",
+        )
+    return list(range(len(classes))) if places is None else places
+
+
+def class_places(names: Sequence[Any], classes: Sequence[Any]) -> list[int] | None:
+    """Return the place of every class among columns that are named like the classes.
+
+    All names may begin alike, and upper and lower case count as equal. None if no column is named
+    like a class. Raise if some are and others are not.
+
+    Examples
+    --------
+    >>> class_places(["score_High", "score_Low"], ["Low", "High"])
+    [1, 0]
+    """
+    columns, wanted = ([str(own).casefold() for own in given] for given in (names, classes))
+    for start in {own.removesuffix(text) for own in columns[:1] for text in wanted}:
+        if sorted(start + text for text in wanted) == sorted(columns):
+            return [columns.index(start + text) for text in wanted]
+    if any(re.search(rf"(^|\W|_){re.escape(text)}$", own) for own in columns for text in wanted):
+        raise InputError(
+            f"The columns {list(names)!r} are not named like the classes {list(classes)!r}, but "
+            "some are. Name one column for each class.",
+            parameter="classes",
+        )
+    return None
 
 
 def read_favourable(favourable: Any, classes: Sequence[Any]) -> tuple[int, ...]:

@@ -48,6 +48,10 @@ _DATE = re.compile(
 _ID_WORDS = {"id", "ids", "uuid", "guid", "ssn", "key", "index", "unnamed", "rownum", "nr"}
 _SCORE_WORDS = {"score", "scores", "prob", "proba", "probability", "pred", "prediction",
                 "predicted", "predictions", "yhat", "risk"}  # fmt: skip
+# A column that fairmatch predict or adjust writes, and the pattern of those beside it.
+_OUTPUTS = {"prediction": re.compile(r"prediction|score(_.*)?"),
+            "adjusted_score": re.compile(r"adjusted_score"),
+            "adjusted_decision": re.compile(r"adjusted_.*")}  # fmt: skip
 _LABEL_WORDS = {"label", "target", "outcome", "class", "y", "truth", "actual", "recid",
                 "recidivism", "default", "defaulted", "hired", "hire", "accepted", "approved",
                 "churn", "churned"}  # fmt: skip
@@ -439,14 +443,19 @@ class Roles:
             facts = describe_column(column, series)
             if roles.get(column) == "sensitive" and column not in self.numbers:
                 _refuse_no_groups(facts, len(frame))
-            read.append(self._role(facts, roles.get(column)))
+            written = any(
+                mark in columns and pattern.fullmatch(column) for mark, pattern in _OUTPUTS.items()
+            )
+            read.append(self._role(facts, roles.get(column), written=written))
         return RoleTable(tuple(read), len(frame))
 
-    def _role(self, facts: ColumnFacts, role: str | None) -> ColumnRole:
+    def _role(self, facts: ColumnFacts, role: str | None, *, written: bool) -> ColumnRole:
         why, doubt = ("named" if role else ""), ""
         found: Suspicion | None = None
         if role in (None, "feature"):
             found = suspect(facts, label_is_known=self.label is not None)
+            if written:
+                found = Suspicion("is a model's output, as fairmatch writes it", certain=True)
         if role is None:
             if self.features is not None:
                 role, why = "ignored", "not among the features that were named"
