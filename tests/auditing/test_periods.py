@@ -140,7 +140,24 @@ def test_they_are_written_and_read_and_withheld(people, found):
     by = {"sensitive_features": people.group, "by": few, **FAST}
     small = audit(people.invited.astype(float), **by)
     assert len(small.periods) == 4
-    assert small.without_individuals(10).periods == ()
+    hidden = small.without_individuals(10)
+    assert hidden.periods == ()
+    assert any(note.startswith("Periods are left out") for note in hidden.notes)
+
+
+def test_left_out_stages_are_noted():
+    stages = {"applied": [1] * 200, "hired": [1, *[0] * 99, *[1] * 50, *[0] * 50]}
+    found = audit(stages=stages, sensitive_features=np.repeat(["f", "m"], 100), **FAST)
+    hidden = found.without_individuals()
+    assert (len(found.stages), hidden.stages) == (1, ())
+    assert any(note.startswith("Stages are left out") for note in hidden.notes)
+
+
+def test_people_without_a_period_are_counted():
+    by = {"by": [None] * 100 + [1] * 100 + [2] * 100}
+    found = audit([0.2, 0.8] * 150, sensitive_features=["f", "f", "m"] * 100, **by, **FAST)
+    assert "100 people have no period, and are in none." in found.notes
+    assert sum(group.n_rows for one in found.periods for group in one.groups) == 200
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.optimize import linprog
 
 from fairmatch import audit
 from fairmatch.auditing.gaps import excess_of
@@ -47,7 +48,7 @@ def test_noise_in_the_last_digit_does_not_close_the_range() -> None:
         excess_of(features, scores, first, None, 0.025, np.random.default_rng(0)).raw
         for features in (level, noisy)
     ]
-    assert ranges[0] == pytest.approx(ranges[1])
+    assert ranges[0] == pytest.approx(ranges[1], abs=1e-4)
     assert ranges[0][1] - ranges[0][0] > 0.4
 
 
@@ -77,7 +78,37 @@ def test_the_excess_is_within_the_tolerance_by_brute_force() -> None:
     found = excess_of(level, scores, np.arange(12) < 6, None, 0.025, np.random.default_rng(0))
     # Level 0: rates 1/3 and 2/3; level 1: 2/3 and 1/3. At least 1/3 of the pairs differ; at most
     # all three pairs of a level do.
-    assert found.raw == pytest.approx((1 / 3, 1.0))
+    assert found.raw == pytest.approx((1 / 3, 1.0), abs=1e-4)
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 10])
+@pytest.mark.parametrize("decides", [True, False])
+def test_the_ends_hold_every_matching_within_one_percent(n_columns: int, decides: bool) -> None:
+    """The ends agree with the linear programs that they bound."""
+    rng = np.random.default_rng([17, n_columns])
+    features, scores, n = rng.random((60, n_columns)), rng.random(60), 30
+    scores = (scores > 0.5).astype(float) if decides else scores
+    found = excess_of(features, scores, np.arange(60) < n, None, 0.025, rng)
+    cost = ((features[:n, None] - features[n:]) ** 2).sum(axis=2).ravel()
+    apart = np.abs(scores[:n, None] - scores[n:]).ravel()
+    marginals = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    equal = {"A_eq": marginals, "b_eq": np.full(2 * n, 1 / n)}
+    allowed = 1.01 * linprog(cost, **equal).fun
+    least, most = (
+        sign * linprog(sign * apart, A_ub=cost[None], b_ub=[allowed], **equal).fun
+        for sign in (1.0, -1.0)
+    )
+    assert found.raw[0] <= least + 1e-9
+    assert most <= found.raw[1] + 1e-9
+    assert found.raw == pytest.approx((least, most), abs=0.03)
+
+
+def test_people_who_are_all_alike_leave_partners_open() -> None:
+    scores = np.tile([0.0, 1.0], 40)
+    found = excess_of(
+        np.ones((80, 1)), scores, np.arange(80) < 40, None, 0.025, np.random.default_rng(0)
+    )
+    assert found.raw == pytest.approx((0.0, 1.0), abs=1e-4)
 
 
 @pytest.mark.parametrize("weights", [None, "ones", "counts"])
@@ -226,6 +257,17 @@ def test_constant_predictions_have_no_limits(constant: float) -> None:
     gap = found.gap("mean_parity_gap")
     assert (gap.value, gap.low, gap.high) == (0.0, None, None)
     assert found.groups[0].mean_score.high is None
+
+
+def test_constant_predictions_of_matched_people_have_no_limits_and_a_reason() -> None:
+    rng = np.random.default_rng(18)
+    X, groups = pd.DataFrame({"a": rng.integers(0, 9, 120)}), np.repeat(list("abc"), 40)
+    found = audit(np.full(120, 7.0), sensitive_features=groups, X=X, kind="number", **FAST)
+    assert "matched_parity_gap" in {gap.name for gap in found.gaps}
+    for gap in (*found.gaps, *found.pair_gaps):
+        assert (gap.value, gap.low, gap.high, gap.detectable) == (0.0, None, None, None)
+        assert gap.refused in found.refusals
+    assert len(found.pair_gaps) == 2 * len(found.gaps)
 
 
 def test_a_statement_that_cannot_be_made_is_an_error() -> None:

@@ -1,6 +1,7 @@
 """The command ``fairmatch audit`` on tables in files."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -71,6 +72,29 @@ def test_an_audit_is_printed_and_written(run, table, tmp_path):
     assert found.individuals.ids[0].startswith("person ")
     assert list(found.individuals.columns) == ["age", "marital_status", "job"]
     assert found.gap("true_positive_gap").value is not None
+
+
+def test_stages_in_words_and_few_people_and_spaces(run, tmp_path):
+    people = pd.DataFrame(
+        {
+            "applied": 1,
+            "hired": np.where(np.arange(205) % 3 == 0, "yes", "no"),
+            "race": ["White"] * 100 + ["White "] * 100 + ["Rare"] * 5,
+        }
+    )
+    path = tmp_path / "stages.csv"
+    people.to_csv(path, index=False)
+    given = {"tables": [path], "score": ("--stages", "applied,hired"), "sensitive": "race"}
+    code, _, error = run(**given)
+    assert code == 2
+    assert "--accepted yes" in error
+    code, printed, _ = run("--accepted", "yes", **given)
+    assert code == 0
+    rows = re.findall(r"^hired of applied +(.*?)  +(.*)$", printed, re.MULTILINE)
+    assert [name for name, _ in rows] == ["Rare", "White", "White␣"]
+    assert rows[0][1].split("  ")[-1].strip() == "too few people"
+    assert "0.3400" in rows[1][1]
+    assert "\u2068" not in printed
 
 
 def test_periods_and_stages_are_printed_and_written(run, table, tmp_path):

@@ -356,6 +356,11 @@ def test_three_sentences_with_their_caveats(hostile):
 def test_a_name_cannot_turn_the_sentence_around():
     assert shown_name("abc\u202edef") == "\u2068abcdef\u2069"
     assert shown_name("a\n\n b") == "\u2068a b\u2069"
+    assert [shown_name(name) for name in ("White", "White ", " W  x")] == [
+        "White",
+        "White␣",
+        "␣W x",
+    ]
     assert len(shown_name("\u05d0" * 300)) == 82
 
 

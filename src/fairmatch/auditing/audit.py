@@ -66,6 +66,7 @@ from fairmatch.auditing.periods import (
     read_periods,
     read_stages,
     stage_facts,
+    undated_note,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
 from fairmatch.auditing.unknown import unknown_notes, unknown_ranges
@@ -403,7 +404,8 @@ def audit(
         if roster.positions is not None:
             periods = periods.take(roster.positions)
         parts, changes = period_facts(data, periods)
-        found = replace(found, periods=parts, changes=changes)
+        notes = (*found.notes, *undated_note(data, periods))
+        found = replace(found, periods=parts, changes=changes, notes=notes)
     has_plain = plain is not None and several is None
     scored = partial(_scores_of, plain, roster, settings) if has_plain else None
     remember_people(found, roster.people, data.scores, scored)

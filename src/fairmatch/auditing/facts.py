@@ -146,7 +146,7 @@ class Gap:
     #: P-value of a permutation test of equal score distributions, if the interval rests on one.
     p_value: float | None
     method: str  #: How the interval was computed.
-    refused: str | None = None  #: Why no statement is made, or None.
+    refused: str | None = None  #: Why no statement is made, or why there are no limits, or None.
     groups: tuple[str, str] | None = None  #: The two groups. It is None where no statement is made.
     #: The group that is better off, for gaps that have a direction and are not 0.
     favoured: str | None = None
@@ -1691,6 +1691,13 @@ class _Suppressor:
             names = ", ".join(repr(group.label) for group in small)
             notes.append(f"Groups of fewer than {self.least} people are left out: {names}.")
         tables = tuple(map(self.table, audit.impact))
+        over_time = self.over_time(audit, decided)
+        for name, what in {"periods": "Periods", "stages": "Stages"}.items():
+            if getattr(audit, name) and not over_time[name]:
+                notes.append(
+                    f"{what} are left out: some of them have groups or rates of fewer than "
+                    f"{self.least} people, and the others would give these away."
+                )
         withheld = hidden or small or any(_hides(own) for own in tables)
         # Attributes by themselves would tell, by subtraction, who is in a small combination.
         alone = () if small else audit.attributes
@@ -1710,7 +1717,7 @@ class _Suppressor:
             matchings=tuple(self.matching(own) for own in audit.matchings),
             subsets=None if audit.subsets is None else self.subsets(audit.subsets, known),
             conditional=tuple(self.conditional(own) for own in audit.conditional),
-            **self.over_time(audit, decided),
+            **over_time,
             columns=tuple(
                 replace(own, n_missing=self.rounded(own.n_missing)) for own in audit.columns
             ),

@@ -195,7 +195,11 @@ def audit_files(
         facts["by"] = first[by]
     if steps:
         ((path, yes),) = sources
-        facts["stages"] = {name: _numbers(first[name], accepted) for name in steps}
+        # A column that is 0 and 1 already, such as of the applicants, needs no word for yes.
+        facts["stages"] = {
+            name: _numbers(own, None if set(own.dropna()) <= {0, 1} else accepted)
+            for name, own in first[steps].items()
+        }
         return _signed(audit(model_name=steps[-1], **facts), path, read, yes)
     if len(scores) == 1:
         ((name, own),) = scores.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -291,6 +291,15 @@ def take_gaps(
     largest: list[Gap] = []
     by_pair: list[Gap] = []
     for measure in _measures(data):
+        if data.is_constant and not data.refused and (excesses or not measure.needs_coupling):
+            same = [_constant_gap(data, measure, pair.codes) for pair in pairs]
+            largest.append(same[0])
+            by_pair += [
+                gap
+                for gap, pair in zip(same, pairs, strict=True)
+                if len(pairs) > 1 and data.reference in pair.codes
+            ]
+            continue
         if measure.needs_coupling:
             found = _matched_gaps(data, measure, excesses or {})
             by_pair += found if len(found) > 1 else []
@@ -415,9 +424,7 @@ def _gap(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
     interval = measure.interval_of(pair, data.pair_confidence)
     limits: tuple[float | None, float | None] = interval.low, interval.high
     method = interval.method
-    if data.is_constant:
-        limits, method = (None, None), "no interval: equal predictions do not show a scale"
-    elif not np.isfinite([interval.low, interval.high]).all():
+    if not np.isfinite([interval.low, interval.high]).all():
         limits, method = (None, None), "the interval cannot be stated"
     first, second = (data.labels[code] for code in pair.codes)
     favoured = None
@@ -460,8 +467,24 @@ def _refused_gap(measure: Measure, reason: str | None) -> Gap:
     return Gap(measure.name, measure.symbol, *nothing, "no statement", reason)
 
 
-TOLERANCE = 0.01
-"""A matching is as good as the nearest if it costs at most this share of a random one more."""
+def _constant_gap(data: Audited, measure: Measure, codes: tuple[int, int]) -> Gap:
+    """Return the gap of two groups where all predictions are equal."""
+    return Gap(
+        measure.name,
+        measure.symbol,
+        *(0.0, None, None, None, None),
+        method="no interval: equal predictions do not show a scale",
+        refused="All predictions are equal. They do not show on what scale predictions differ, so "
+        "gaps and means have no intervals.",
+        groups=(data.labels[codes[0]], data.labels[codes[1]]),
+    )
+
+
+TOLERANCE, LAST_DIGIT = 0.01, 1e-6
+"""A matching is as good as the nearest if it costs at most this share of the least cost more.
+
+A share of the mean distance is added, so that noise in the last digit does not close the range.
+"""
 
 N_PERMUTATIONS = 200
 # A test that so many permutations decide stops early (Besag and Clifford 1991): so many of them
@@ -547,40 +570,54 @@ def excess_of(
     r"""Compare the matched gap with that of permuted groups.
 
     With distances :math:`c_{ij}` between people and :math:`d_{ij} = |f_i - f_j|`, the two ends are
-    the mean of d under the matchings that minimise :math:`c \pm \lambda d`. Scores lie in [0, 1],
-    so these cost at most :math:`\lambda` more than the nearest matching; :math:`\lambda` is
-    `TOLERANCE` of the mean distance of all people. That is the same for all permutations, which
-    keeps the test exact, and positive where people tie and the least cost is 0.
+    limits of the mean of d over all matchings whose mean of c is at most
+    :math:`B = 1.01 \min_P c + 10^{-6} \bar c`. By duality, every price :math:`\lambda > 0` gives
+
+    .. math:: \frac{\min_P (c + \lambda d) - B}{\lambda} \le d(P)
+              \le \frac{B - \min_P (c - \lambda d)}{\lambda}.
+
+    The bounds meet the mean gap of a matching at the best price, which is searched from a price
+    that suits permuted groups. Every permutation gets the same treatment, which keeps the test
+    exact.
     """
     squares = (features**2).sum(axis=1)
     distances = np.maximum(squares[:, None] + squares - 2.0 * features @ features.T, 0.0)
     gaps = np.abs(scores[:, None] - scores)
-    price = TOLERANCE * float(distances.mean())
+    scale = float(distances.mean()) or 1.0
     if weights is not None and np.ptp(weights) == 0.0:
         weights = None
 
-    def ends(group: NDArray[np.bool_], prices: Sequence[float]) -> list[tuple[float, float]]:
+    def ends(group: NDArray[np.bool_], prices: Sequence[float]) -> list[_End]:
         sides = np.flatnonzero(group), np.flatnonzero(~group)
         cost, apart = distances[np.ix_(*sides)], gaps[np.ix_(*sides)]
         masses = [_masses(weights, side) for side in sides]
-        plans = [_plan(cost + own * apart, masses, weights is None) for own in prices]
-        return [_mean_of(plan, apart, masses) for plan in plans]
 
-    low, high = ends(first, (price, -price))
-    lower, upper, reached = [0.0, 0.0], [0.0, 0.0], 2
+        def matched(price: float) -> _Matched:
+            plan = _plan(cost + price * apart, masses, weights is None)
+            return _Matched(float(cost[plan[:2]] @ plan[2]), *_mean_of(plan, apart, masses))
+
+        nearest = matched(0.0)
+        allowed = (1.0 + TOLERANCE) * nearest.cost + LAST_DIGIT * scale
+        return [_end(matched, nearest, allowed, price) for price in prices]
+
+    nothing = _End(0.0, 0.0, 0.0)
+    low, high, lower, upper, reached = nothing, nothing, [0.0, 0.0], [0.0, 0.0], 2
     if gaps.any():
+        start = TOLERANCE * scale
+        prices = [own.price for own in ends(generator.permutation(first), (start, -start))]
+        low, high = ends(first, prices)
         lower, upper, reached = [], [], 0
         while len(lower) < (_FEW_PERMUTATIONS if reached >= _ENOUGH else N_PERMUTATIONS):
             # The test is about the lower end. The upper one needs a mean, which few give.
-            wanted = (price, -price) if len(upper) < _FEW_PERMUTATIONS else (price,)
-            (mean, _), *other = ends(generator.permutation(first), wanted)
-            lower.append(mean)
-            upper += [mean for mean, _ in other]
-            reached += mean >= low[0] * (1.0 - 1e-9)
+            wanted = prices if len(upper) < _FEW_PERMUTATIONS else prices[:1]
+            own, *other = ends(generator.permutation(first), wanted)
+            lower.append(own.gap)
+            upper += [one.gap for one in other]
+            reached += own.gap >= low.gap * (1.0 - 1e-9)
     expected = np.array([np.mean(lower), np.mean(upper)])
     spread = [np.std(lower, ddof=1), np.std(upper, ddof=1)]
-    excess = np.array([low[0], high[0]]) - expected
-    errors = np.maximum([low[1], high[1]], spread)
+    excess = np.array([low.gap, high.gap]) - expected
+    errors = np.maximum([low.error, high.error], spread)
     p_value = (1 + reached) / (1 + len(lower))
     # With many pairs of groups there are too few permutations; a normal tail then takes over.
     beyond = reached == 0 and excess[0] > -ndtri(tail) * spread[0]
@@ -590,7 +627,7 @@ def excess_of(
     least, most = np.maximum(np.sort(excess), 0.0).tolist()
     top = float((excess + quantile * errors).max())
     return MatchedExcess(
-        raw=(float(low[0]), float(high[0])),
+        raw=(low.gap, high.gap),
         expected=(float(expected[0]), float(expected[1])),
         ends=(least, most),
         low=min(bottom, least),
@@ -599,6 +636,54 @@ def excess_of(
         error=float(errors[0]),
         n_people=(int(first.sum()), int((~first).sum())),
     )
+
+
+@dataclass(frozen=True)
+class _Matched:
+    """The mean distance of matched people, their mean score gap, and its standard error."""
+
+    cost: float
+    gap: float
+    error: float
+
+
+@dataclass(frozen=True)
+class _End:
+    """A limit of the mean score gap, its standard error, and the price that gives it."""
+
+    gap: float
+    error: float
+    price: float
+
+
+# A limit is searched until a matching that costs as much as is allowed is as close to it.
+_CLOSE, _STEPS = 0.005, 8
+
+
+def _end(
+    matched: Callable[[float], _Matched], nearest: _Matched, allowed: float, price: float
+) -> _End:
+    """Return the least mean gap that the allowed cost leaves, or the greatest if prices are < 0."""
+    sign, best = np.sign(price), -np.inf
+    inside, outside = nearest, None
+    for _ in range(_STEPS):
+        own = matched(price)
+        bound = sign * (own.gap - (allowed - own.cost) / price)
+        if bound > best:
+            best, error, at = bound, own.error, price
+        if own.cost <= allowed:
+            inside = own
+        else:
+            outside = own
+        if outside is None:
+            reached, slope = inside.gap, 0.25 / price
+        else:  # a mixture of both matchings
+            slope = (inside.gap - outside.gap) / (outside.cost - inside.cost)
+            reached = inside.gap - slope * (allowed - inside.cost)
+        if sign * reached - best <= _CLOSE or slope * sign <= 0.0:
+            break
+        price = 1.0 / slope
+    return _End(float(min(max(sign * best, 0.0), 1.0)), error, at)
 
 
 def _masses(weights: FloatArray | None, side: IndexArray) -> FloatArray:

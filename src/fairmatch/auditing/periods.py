@@ -91,6 +91,12 @@ def period_facts(data: Audited, periods: Codes) -> tuple[tuple[PartFacts, ...], 
     )
 
 
+def undated_note(data: Audited, periods: Codes) -> tuple[str, ...]:
+    """Return a note on the people without a period, if there are any."""
+    n_people = data.weights.take(periods.values < 0).people
+    return (f"{n_people:,} people have no period, and are in none.",) if n_people else ()
+
+
 def _differences(data: Audited) -> list[Measure]:
     """Return the measures that are a difference of two rates, or of two means."""
     has_labels = data.people.positive is not None

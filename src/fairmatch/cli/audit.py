@@ -463,6 +463,8 @@ def _print_periods(audit: Audit) -> None:
     """Print the gap and the ratio of every period, and how differences change."""
     if not audit.periods:
         return
+    from fairmatch.people.groups import with_spaces_shown
+
     level, first = f"{audit.confidence:.0%}", audit.periods[0].gaps[0].name
     print()
     rows = [
@@ -482,7 +484,7 @@ def _print_periods(audit: Audit) -> None:
         [
             [
                 f"{one.before} to {one.after}",
-                f"{one.group} less {one.reference}",
+                f"{with_spaces_shown(one.group)} less {one.reference}",
                 f"{one.differences[0]:z.4f} to {one.differences[1]:z.4f}",
                 _shown(one.change),
                 f"{one.p_value:.3g}",
@@ -541,8 +543,11 @@ def _print_stages(audit: Audit) -> None:
                 f"{one.stage} of {one.among}",
                 own.category,
                 f"{own.n_people:,}",
-                _shown(own.selection_rate),
-                _shown(own.impact_ratio),
+                *(
+                    ("too few people", "")
+                    if own.is_few
+                    else (_shown(own.selection_rate), _shown(own.impact_ratio))
+                ),
             ]
             for one in audit.stages
             for own in one.impact[-1].categories
@@ -632,6 +637,8 @@ def _shown(fact: Estimate | Gap) -> str:
 
 
 def _shown_gap(audit: Audit, name: str) -> str:
+    from fairmatch.people.groups import with_spaces_shown
+
     gap = audit.gap(name)
     shown = _shown(gap)
     if audit.pair_gaps and gap.expected is not None:
@@ -639,4 +646,4 @@ def _shown_gap(audit: Audit, name: str) -> str:
     if gap.favoured is None or gap.groups is None:
         return shown
     other = next(label for label in gap.groups if label != gap.favoured)
-    return f"{shown} {gap.favoured} ahead of {other}"
+    return f"{shown} {with_spaces_shown(gap.favoured)} ahead of {other}"

@@ -76,8 +76,13 @@ def print_line(text: str) -> None:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table, drawn with lines in a terminal, and plain and unwrapped in a pipe."""
+    from fairmatch.people.groups import with_spaces_shown
+
     header, *rows = [
-        [printable(cell).replace("\n", "\\n").replace("\t", "\\t") for cell in row]
+        [
+            with_spaces_shown(printable(cell).replace("\n", "\\n").replace("\t", "\\t"))
+            for cell in row
+        ]
         for row in [header, *rows]
     ]
     if sys.stdout is None or not sys.stdout.isatty():

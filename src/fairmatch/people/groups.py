@@ -404,6 +404,19 @@ def is_word(value: Any, word: str) -> bool:
     return isinstance(value, str) and value.strip().casefold() == word
 
 
+def with_spaces_shown(name: str) -> str:
+    """Return a name with a sign for each space at its ends. Names may differ by these alone.
+
+    Examples
+    --------
+    >>> with_spaces_shown("White ")
+    'White␣'
+    """
+    inner = name.strip(" ")
+    before, _, after = name.partition(inner) if inner else (name, "", "")
+    return f"{'␣' * len(before)}{inner}{'␣' * len(after)}"
+
+
 def _smallest(n_labels: int) -> type[np.integer[Any]]:
     """Return the smallest kind of number that holds the codes of so many labels."""
     return np.int8 if n_labels <= np.iinfo(np.int8).max else np.int32

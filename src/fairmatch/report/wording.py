@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fairmatch.auditing.facts import Audit, Gap, GroupFacts, ImpactTable, Matching, SubsetGap
 from fairmatch.measures import MEASURES, Measure
 from fairmatch.people.checks import FloatArray
+from fairmatch.people.groups import with_spaces_shown
 
 # How people are matched, in the order of the explorer.
 MATCHINGS = {
@@ -66,9 +67,11 @@ def shown_name(name: str, longest: int = 80) -> str:
 
     Long names are cut in the middle. A name that is written from right to left, or that holds
     signs which turn the direction of the text, is isolated. The sentence keeps its own direction.
+    Spaces at the ends are shown as signs, because names may differ by them alone.
     """
-    text = re.sub(r"\s+", " ", "".join(c for c in name if c not in _BIDI_CONTROLS)).strip()
+    text = re.sub(r"[^\S ]+", " ", "".join(c for c in name if c not in _BIDI_CONTROLS))
     turned = text != name or any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+    text = re.sub(r"(?<=\S) +(?=\S)", " ", with_spaces_shown(text))
     if len(text) > longest:
         half = (longest - 1) // 2
         text = f"{text[: longest - 1 - half]}…{text[len(text) - half :]}"
