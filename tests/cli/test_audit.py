@@ -64,7 +64,7 @@ def test_an_audit_is_printed_and_written(run, table, tmp_path):
     code, printed, _ = run("--label", "repaid", "--positive", "yes", *FEATURES, "--json", out)
     assert code == 0
     assert "mean_parity_gap" in printed
-    assert "the gap between mean scores is surest where age is above 6" in printed
+    assert "most surely larger than over everybody where age is above 6" in printed
     found = Audit.from_json(out.read_text())
     assert found.model_name == "score"
     assert found.provenance.source == "people.csv"

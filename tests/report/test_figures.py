@@ -400,15 +400,15 @@ class TestSubsets:
         (row,) = subset_figure([replace(one, subsets=replace(one.subsets, subsets=(flat,)))]).rows
         assert (row["higher"], row["lower"]) == ("neither", "neither")
 
-    def test_the_surest_come_first_and_those_without_a_statement_last(self, twins):
+    def test_subsets_keep_the_order_of_the_audit(self, twins):
         limits = [
-            Estimate(None, refused="too few"),
-            Estimate(0.3, 0.0, 0.6),
             Estimate(0.2, 0.1, 0.3),
             Estimate(0.2, 0.15, 0.25),
+            Estimate(0.3, 0.0, 0.6),
+            Estimate(None, refused="too few"),
         ]
         rows = subset_figure([self.with_subsets(twins["person"], limits)]).rows
-        assert [row["low"] for row in rows] == [0.15, 0.1, 0.0, None]
+        assert [row["low"] for row in rows] == [0.1, 0.15, 0.0, None]
 
 
 class TestModels:

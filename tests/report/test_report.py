@@ -293,7 +293,7 @@ def test_a_figure_without_numbers_has_no_table(tmp_path):
     found = audit(X["x"], sensitive_features=["a", "b"] * 40, X=X, n_resamples=100)
     assert found.subsets.subsets == ()
     text = write_report(found, tmp_path / "r.html").read_text("utf-8")
-    assert "Subsets with the surest gaps" in text
+    assert "Subsets whose gap exceeds that of everybody" in text
     assert not re.search(r"<tbody>\s*</tbody>", text.split('<div class="explorer"')[0])
 
 

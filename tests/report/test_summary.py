@@ -10,6 +10,7 @@ from fairmatch import audit
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.report import sentences
 from fairmatch.report.drawing import ticks
+from fairmatch.report.figures import subset_figure
 from fairmatch.report.wording import (
     _random_difference,
     column_words,
@@ -18,7 +19,6 @@ from fairmatch.report.wording import (
     shown_name,
     shown_number,
     subset_name,
-    surest,
     told_apart,
 )
 
@@ -209,8 +209,8 @@ class TestSubsets:
         group = generator.choice(["a", "b"], n_rows)
         shift = 0.5 * ((X["home_town"] == "x") & (group == "a"))
         third = said(0.4 * generator.uniform(size=n_rows) + shift, group, X=X)[2]
-        assert "the gap between mean scores is surest where home town is" in third
-        assert "an interval on fresh rows that allows for all that are listed" in third
+        assert "most surely larger than over everybody where home town is" in third
+        assert "an interval that allows for all that are listed" in third
         assert "between a and b" not in third  # of two groups there is one pair
 
     def test_where_nothing_is_planted_nothing_is_certain(self):
@@ -219,16 +219,36 @@ class TestSubsets:
         group = generator.choice(["a", "b"], 600)
         third = said(generator.uniform(size=600), group, X=X)[2]
         assert "none of these has a gap between mean scores that is certain" in third
-        assert "surest" not in third
+        assert "larger than over everybody" not in third
 
-    def test_the_surest_is_the_one_of_the_highest_lower_limit_wherever_it_stands(self):
-        def subset(name, low):
-            where = (Condition(name, ">", 1.0),)
-            return SubsetGap("", where, (40, 40), 0.2, 0.2, Estimate(0.2, low, 0.3), "pair")
+    def test_the_sentence_is_about_the_first_subset_and_its_excess(self):
+        """A gap may be larger and surer elsewhere: what counts is the excess over everybody."""
+        generator = np.random.default_rng(3)
+        n_rows = 4000
+        X = pd.DataFrame({"town": generator.choice(list("xyz"), n_rows), "age": 0.0})
+        X["age"] = generator.integers(20, 60, n_rows).astype(float)
+        group = generator.choice(["a", "b"], n_rows)
+        shift = 0.2 * (group == "a") + 0.2 * ((X["town"] == "x") & (group == "a"))
+        found = audit(
+            0.4 * generator.uniform(size=n_rows) + shift, sensitive_features=group, X=X, **QUICK
+        )
+        first = found.subsets.subsets[0]
+        lows = [one.excess.low for one in found.subsets.subsets if one.excess.low is not None]
+        assert lows[0] == max(lows) > 0.0
+        third = sentences(found)[2]
+        assert f"everybody where {subset_name(first)}: it is {first.confirmed.value:.3f}" in third
+        assert f"{first.excess.value:.3f} more ({first.excess.low:.3f} to" in third
+        assert [row["label"] for row in subset_figure([found]).rows] == [
+            subset_name(one) for one in found.subsets.subsets
+        ]
 
-        found = [subset("a", 0.0), subset("b", 0.05), subset("c", 0.1), subset("d", None)]
-        assert surest(tuple(found)) is found[2]
-        assert surest(tuple(found[:1])) is None
+    def test_a_gap_that_is_the_same_everywhere_exceeds_nothing(self):
+        generator = np.random.default_rng(4)
+        X = pd.DataFrame({"town": generator.choice(list("xyz"), 3000)})
+        group = generator.choice(["a", "b"], 3000)
+        third = said(0.4 * generator.uniform(size=3000) + 0.3 * (group == "a"), group, X=X)[2]
+        assert "no gap is certain to exceed that of everybody on fresh rows, and" in third
+        assert "certain to differ from 0" in third
 
     def test_too_few_people_to_search(self, plain):
         generator = np.random.default_rng(0)

@@ -1255,7 +1255,7 @@ class Audit(JsonFacts):
                 f"random ones (1): {max(placed):.2f}.</li>"
             )
         found_in = self.subsets.subsets if self.subsets else ()
-        for one in found_in[:1]:  # the first is the surest
+        for one in found_in[:1]:  # the one that most surely exceeds
             if one.excess is not None and (one.excess.low or 0.0) > 0.0:
                 notes += (
                     f"<li>The gap is {one.confirmed.value:.3f} on fresh rows where "

@@ -1,15 +1,62 @@
-"""A gap as a test: for pytest, before a model is released."""
+"""Bounds on the gaps of an audit, for the command line and for pytest."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from fairmatch.exceptions import GroupError, InputError
 
-from fairmatch.auditing.audit import audit, score_people
-from fairmatch.exceptions import InputError
-from fairmatch.learning.reading import split_columns
-from fairmatch.people.checks import check_number
+# The command line reads the modes before it loads what an audit needs.
+if TYPE_CHECKING:
+    from fairmatch.auditing.facts import Audit, Estimate, Gap
+
+RATIO = "selection_ratio"
+"""Name of the ratio. A ratio may be too small, and a gap may be too large."""
+
+MODES = {
+    "shown": "a bound is broken if the data show it: the better limit of the interval is beyond it",
+    "estimate": "a bound is broken if the estimate is beyond it",
+    "upper": "a bound is broken if the worse limit of the interval is beyond it",
+}
+"""The values of ``gate`` and ``--gate``, and when each fails."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An upper bound on a gap, or a lower bound on the ratio of selection rates."""
+
+    name: str
+    bound: float
+
+    def broken(self, audit: Audit, mode: str) -> str | None:
+        """Return in words how an audit breaks the bound, or None where it does not.
+
+        Raise if the fact is not stated, or nobody or everybody is selected.
+        """
+        from fairmatch.measures import MEASURES
+
+        is_ratio = self.name == RATIO
+        if (is_ratio or MEASURES[self.name].needs_decisions) and audit.undecided:
+            raise GroupError(
+                f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
+                "another threshold, or hold the scores to a bound (mean_parity_gap)."
+            )
+        fact: Estimate | Gap = audit.selection_ratio if is_ratio else audit.gap(self.name)
+        value, words = fact.value, self.name
+        if mode != "estimate":
+            lower = (mode == "shown") != is_ratio
+            value = fact.low if lower else fact.high
+            words = f"the {'lower' if lower else 'upper'} limit of {self.name}"
+        if value is None or isnan(value):
+            why = fact.refused or f"The data do not give {words}."
+            raise GroupError(f"{self.name} of {audit.model_name} is not stated. {why}")
+        if value < self.bound if is_ratio else value > self.bound:
+            side, sign = ("Below", "<") if is_ratio else ("Above", ">")
+            shown = f"{value:.4f} {sign} {self.bound:g}"
+            return f"{side} the bound: {words} of {audit.model_name}, {shown}"
+        return None
 
 
 def assert_gap(
@@ -20,7 +67,7 @@ def assert_gap(
     sensitive_features: Any = None,
     max_gap: float = 0.05,
     measure: str = "demographic_parity_gap",
-    upper: bool = False,
+    gate: str = "shown",
     **settings: Any,
 ) -> None:
     """Raise an AssertionError if the gap of a classifier exceeds a bound on these people.
@@ -39,24 +86,35 @@ def assert_gap(
         The bound.
     measure : str, default="demographic_parity_gap"
         The gap.
-    upper : bool, default=False
-        Whether the upper confidence limit must keep the bound, rather than the measured gap.
+    gate : {"shown", "estimate", "upper"}, default="shown"
+        When the bound is broken, as with ``fairmatch audit --gate``: if the lower confidence limit
+        exceeds it, so that the data show it; if the estimate does; or if the upper limit does.
     **settings
         Further settings of `fairmatch.audit`, such as ``threshold`` or ``confidence``.
 
     Raises
     ------
     AssertionError
-        If the gap exceeds the bound, or cannot be stated for these people.
+        If the gap exceeds the bound, or what is held to it cannot be stated for these people.
 
     Examples
     --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> X, y = [[0.0]] * 80, [0, 1] * 40
-    >>> model = DummyClassifier().fit(X, y)
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = [[0.0], [1.0]] * 40, [0, 1] * 40
+    >>> model = LogisticRegression().fit(X, y)
     >>> assert_gap(model, X, y, sensitive_features=["f"] * 40 + ["m"] * 40)
     """
+    import numpy as np
+
+    from fairmatch.auditing.audit import audit, score_people
+    from fairmatch.learning.reading import split_columns
+    from fairmatch.people.checks import check_number
+
     check_number("max_gap", max_gap, "[0, inf)")
+    if gate not in MODES:
+        raise InputError(
+            f"gate={gate!r} is not one of {', '.join(map(repr, MODES))}.", parameter="gate"
+        )
     label = np.asarray(model.classes_).tolist()[-1] if hasattr(model, "classes_") else 1
     label = settings.setdefault("pos_label", label)
     scores = score_people(model, X, sensitive_features, label)
@@ -78,14 +136,14 @@ def assert_gap(
             "Pass y for gaps of error rates.",
             parameter="measure",
         )
-    gap = gaps[measure]
-    if gap.value is None:
-        raise AssertionError(f"{measure} of {found.model_name} cannot be stated. {gap.refused}")
-    judged = gap.high if upper and gap.high is not None else gap.value
-    if judged > max_gap:
+    try:
+        broken = Gate(measure, max_gap).broken(found, gate)
+    except GroupError as error:
+        raise AssertionError(f"{error}") from error
+    if broken is not None:
+        gap = gaps[measure]
         limits = "" if gap.low is None else f" [{gap.low:.3f}, {gap.high:.3f}]"
-        what = "its upper confidence limit" if upper else "it"
         raise AssertionError(
             f"{measure} of {found.model_name} is {gap.value:.3f}{limits} on {found.n_rows:,} "
-            f"people, and {what} must be at most {max_gap:g}."
+            f"people, and must be at most {max_gap:g}. {broken}. Gate {gate!r}: {MODES[gate]}."
         )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairmatch.auditing.gate import MODES
 from fairmatch.cli import options
-from fairmatch.cli.gate import MODES, hold_to, read_gates, without_baseline
+from fairmatch.cli.gate import hold_to, read_gates, without_baseline
 from fairmatch.cli.options import COUNT, FILE, Command
 from fairmatch.cli.printing import follow_steps, print_roles, print_table
 from fairmatch.exceptions import InputError, MissingExtraError

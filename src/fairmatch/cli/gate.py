@@ -3,61 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING
 
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.auditing.gate import MODES, RATIO, Gate
+from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Estimate, Gap
-
-RATIO = "selection_ratio"
-"""Name of the ratio. A ratio may be too small, and a gap may be too large."""
-
-MODES = {
-    "shown": "a bound is broken if the data show it: the better limit of the interval is beyond it",
-    "estimate": "a bound is broken if the estimate is beyond it",
-    "upper": "a bound is broken if the worse limit of the interval is beyond it",
-}
-"""The values of ``--gate``, and when each fails."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """An upper bound on a gap, or a lower bound on the ratio of selection rates."""
-
-    name: str
-    bound: float
-
-    def broken(self, audit: Audit, mode: str) -> str | None:
-        """Return in words how an audit breaks the bound, or None where it does not.
-
-        Raise if the fact is not stated, or nobody or everybody is selected.
-        """
-        from fairmatch.measures import MEASURES
-
-        is_ratio = self.name == RATIO
-        if (is_ratio or MEASURES[self.name].needs_decisions) and audit.undecided:
-            raise GroupError(
-                f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
-                "another --threshold, or hold the scores to a bound (mean_parity_gap)."
-            )
-        fact: Estimate | Gap = audit.selection_ratio if is_ratio else audit.gap(self.name)
-        value, words = fact.value, self.name
-        if mode != "estimate":
-            lower = (mode == "shown") != is_ratio
-            value = fact.low if lower else fact.high
-            words = f"the {'lower' if lower else 'upper'} limit of {self.name}"
-        if value is None or isnan(value):
-            why = fact.refused or f"The data do not give {words}."
-            raise GroupError(f"{self.name} of {audit.model_name} is not stated. {why}")
-        if value < self.bound if is_ratio else value > self.bound:
-            side, sign = ("Below", "<") if is_ratio else ("Above", ">")
-            shown = f"{value:.4f} {sign} {self.bound:g}"
-            return f"{side} the bound: {words} of {audit.model_name}, {shown}"
-        return None
+    from fairmatch.auditing.facts import Audit
 
 
 def read_gates(

@@ -67,7 +67,6 @@ from fairmatch.report.wording import (
     shown_name,
     shown_number,
     subset_name,
-    surest_first,
     template,
     told_apart,
 )
@@ -1522,7 +1521,7 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
 
 
 def subset_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the subsets whose gaps are surest."""
+    """Return the figure of the subsets, in the order of the audit: by the excess of their gap."""
     rows: list[Row] = []
     drawn: list[Row] = []
     reading: list[str] = []
@@ -1562,7 +1561,7 @@ def _subset_rows(model: _Model) -> list[Row]:
     assert model.audit.subsets is not None
     many = len(model.audit.matchings) > 1
     rows: list[Row] = []
-    for subset in surest_first(model.audit.subsets.subsets):
+    for subset in model.audit.subsets.subsets:
         names = [model.groups.get(group, group) for group in subset.groups or ()]
         first, second = zip(names, subset.n_rows, strict=True)
         higher, lower = (second, first) if subset.signed > 0 else (first, second)
@@ -1576,6 +1575,8 @@ def _subset_rows(model: _Model) -> list[Row]:
                 "panel": model.title,
                 **_estimate(subset.confirmed),
                 "certain": certain(subset),
+                "excess": None if subset.excess is None else subset.excess.value,
+                "excess_low": None if subset.excess is None else subset.excess.low,
                 "gap": subset.gap,
                 "higher": "neither" if alike else higher[0],
                 "lower": "neither" if alike else lower[0],

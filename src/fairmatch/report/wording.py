@@ -606,38 +606,41 @@ def _on_subsets(audit: Audit) -> str:
     alone = len(scan.subsets) == 1
     searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} "
     searched += "is listed" if alone else "are listed"
-    if (worst := surest(scan.subsets)) is not None:
-        sure = worst.confirmed
-        names = [group_words(name) for name in worst.groups or ()]
-        who = f", between {listed(names)}" if len(audit.matchings) > 1 else ""
-        value, low, high = map(shown_number, (sure.value, sure.low, sure.high))
+    first = scan.subsets[0]  # the list is in the order of the lower limit of the excess
+    if not exceeds(first):
+        n_certain = sum(map(certain, scan.subsets))
+        if n_certain == 0:
+            whose = (
+                "its gap between mean scores is not"
+                if alone
+                else "none of these has a gap between mean scores that is"
+            )
+            return f"{searched}, and {whose} certain to differ from 0 on fresh rows."
+        said = "its gap is not" if alone else "no gap is"
+        there = "is" if alone else f"{n_certain:,} {'is' if n_certain == 1 else 'are'}"
         return (
-            f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
-            f"{value} ({low} to {high}), an interval on fresh rows"
-            + ("." if alone else " that allows for all that are listed.")
+            f"{searched}; {said} certain to exceed that of everybody on fresh rows, and {there} "
+            "certain to differ from 0."
         )
-    whose = (
-        "its gap between mean scores is not"
-        if alone
-        else "none of these has a gap between mean scores that is"
+    more = first.excess
+    assert more is not None
+    names = [group_words(name) for name in first.groups or ()]
+    who = f", between {listed(names)}" if len(audit.matchings) > 1 else ""
+    value, own, low, high = map(
+        shown_number, (first.confirmed.value, more.value, more.low, more.high)
     )
-    return f"{searched}, and {whose} certain to differ from 0 on fresh rows."
-
-
-def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
-    """Return the subset with the highest lower limit of its gap, or None if no gap is certain."""
-    return next((subset for subset in surest_first(subsets) if certain(subset)), None)
-
-
-def surest_first(subsets: tuple[SubsetGap, ...]) -> list[SubsetGap]:
-    """Return subsets in the order of their lower limits, those without a statement last."""
-
-    def order(subset: SubsetGap) -> tuple[bool, float]:
-        return subset.confirmed.value is None, -(subset.confirmed.low or 0.0)
-
-    return sorted(subsets, key=order)
+    return (
+        f"{searched}; the gap between mean scores is most surely larger than over everybody where "
+        f"{subset_name(first)}{who}: it is {value} there on fresh rows, {own} more ({low} to "
+        f"{high})" + ("." if alone else ", an interval that allows for all that are listed.")
+    )
 
 
 def certain(subset: SubsetGap) -> bool:
     """Return whether the interval of a subset's gap excludes 0."""
     return bool(subset.confirmed.low)
+
+
+def exceeds(subset: SubsetGap) -> bool:
+    """Return whether a subset's gap is certain to exceed that of everybody."""
+    return subset.excess is not None and (subset.excess.low or 0.0) > 0.0
