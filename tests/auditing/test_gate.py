@@ -84,8 +84,8 @@ def test_the_group_may_travel_in_the_table(case):
     model.fit(frame, y)
     scores = model.predict_proba(frame)[:, 1]
     gap = demographic_parity_gap(y == "yes", scores, sensitive_features=group)
-    assert_gap(model, frame, y, max_gap=gap + 1e-9)
+    assert_gap(model, frame, y, max_gap=gap + 1e-9, gate="estimate")
     with pytest.raises(AssertionError, match=f"is {gap:.3f}"):
-        assert_gap(model, frame, y, max_gap=gap - 1e-3)
+        assert_gap(model, frame, y, max_gap=gap - 1e-3, gate="estimate")
     with pytest.raises(InputError, match="needs the group of every row"):
         assert_gap(case[0], X, y)
