@@ -14,8 +14,10 @@ from fairmatch.exceptions import MissingExtraError
 from fairmatch.measures import gap_table
 
 EXTRA = sys.argv[1] if len(sys.argv) > 1 else ""
-HAS = {name: EXTRA in ("all", "paper", name) for name in ("boost", "report", "train")}
-HAS["stream"] = EXTRA in ("all", "stream")
+ASKED = EXTRA.split(",")
+ACTIONS = ("boost", "train", "report", "stream", "onnx", "skops", "mlflow")
+BROAD = {"all": ACTIONS, "paper": ACTIONS[:3], "mlflow": ("skops", "mlflow")}
+HAS = {action for asked in ASKED for action in BROAD.get(asked, [asked])}
 german = load_german()
 given = {"sensitive_features": german.sensitive_features}
 
@@ -75,11 +77,62 @@ def stream() -> None:
         subprocess.run([*command, "--sensitive", "sex"], check=True, stdout=subprocess.DEVNULL)
 
 
+def onnx() -> None:
+    """Turn trees into an ONNX graph and let onnxruntime run it."""
+    import onnxruntime
+
+    X = german.X.select_dtypes("number")
+    model = fairmatch.FTMBoostingClassifier(random_state=0).fit(X, german.y, **given)
+    graph = fairmatch.to_onnx(model).SerializeToString()
+    session = onnxruntime.InferenceSession(graph)
+    columns = {name: X[name].to_numpy(float)[:, None] for name in X}
+    columns["sensitive_features"] = german.sensitive_features.to_numpy(object)[:, None]
+    (chances,) = session.run(
+        ["probabilities"], {one.name: columns[one.name] for one in session.get_inputs()}
+    )
+    assert abs(chances - model.predict_proba(X, **given)).max() < 1e-6
+
+
+def wrapped() -> fairmatch.QuantileAlignmentClassifier:
+    """Return a wrapper of a scikit-learn model, fitted."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = fairmatch.QuantileAlignmentClassifier(LogisticRegression())
+    return model.fit(german.X[["duration_months"]], german.y, **given)
+
+
+def skops() -> None:
+    """Save a wrapper of a scikit-learn model, and load it."""
+    model = wrapped()
+    with tempfile.TemporaryDirectory() as folder:
+        again = fairmatch.load(model.save(Path(folder) / "model"))
+    X = german.X[["duration_months"]]
+    assert (again.predict(X, **given) == model.predict(X, **given)).all()
+
+
+def mlflow() -> None:
+    """Write a wrapper as a pyfunc with the group in the table, load it and predict."""
+    import mlflow.pyfunc as pyfunc
+
+    table = german.X[["duration_months"]].assign(sex=german.sensitive_features)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        pyfunc.save_model(
+            home / "served",
+            loader_module="fairmatch.learning.deploy",
+            data_path=str(wrapped().save(home / "model")),
+            model_config={"sensitive_column": "sex"},
+            pip_requirements=["fairmatch"],
+        )
+        found = pyfunc.load_model(str(home / "served")).predict(table)
+    expected = wrapped().predict_proba(table[["duration_months"]], **given)[:, 1]
+    assert abs(found["score"] - expected).max() < 1e-12
+
+
 core()
-actions = (boost, train, report, stream)
-for action in actions:
-    if HAS[action.__name__]:
-        action()
+for action in ACTIONS:
+    if action in HAS:
+        globals()[action]()
 needs = {"boost": ("FTMBoostingClassifier", "lightgbm"), "train": ("FTMClassifier", "torch")}
 for name, (public, library) in needs.items():
     if find_spec(library) is None:

@@ -205,6 +205,9 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     confidence : float, optional
         A number such as 0.95. With it, the upper confidence limit of a gap must be at most
         ``max_gap``. Groups must then be known.
+    calibrate : bool, default=False
+        Whether to calibrate the scores of all people on held-out rows, as `fit_calibration` does
+        for each group. No decision changes.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. New rows may come without it.
     small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
@@ -234,9 +237,11 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     fairness_weight_ : float
         The strength that the model was fitted with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap`` or ``calibrate``: the models that the choice was made from.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap`` or ``calibrate``: the measures of these models on the held-out rows.
+    calibration_ : ScoreCalibration or None
+        With ``calibrate``: the map of the scores.
 
     Notes
     -----
@@ -288,6 +293,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        calibrate: bool = False,
         sensitive_column: Columns = None,
         small_groups: SmallGroups = "warn",
         unknown: str = "ignore",
@@ -302,6 +308,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.calibrate = calibrate
         self.sensitive_column = sensitive_column
         self.small_groups = small_groups
         self.unknown = unknown

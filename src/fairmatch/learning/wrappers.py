@@ -592,6 +592,9 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         ``sample_weight``.
     strict : bool, default=False
         Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
+    calibrate : bool, default=False
+        Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
+        decision changes.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -620,6 +623,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     targets_ : array of shape (n_rows,) or (n_rows, n_classes)
         The smoothed score of every training row, one column for each of several classes; with
         weight 0, its label as 0 or 1.
+    calibration_ : ScoreCalibration or None
+        With ``calibrate``: the maps of the scores.
 
     Notes
     -----
@@ -667,6 +672,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         confidence: float | None = None,
         scoring: Any = "accuracy",
         strict: bool = False,
+        calibrate: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -689,6 +695,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.confidence = confidence
         self.scoring = scoring
         self.strict = strict
+        self.calibrate = calibrate
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
