@@ -35,6 +35,10 @@ GAPS = {"demographic_parity": demographic_parity_gap, "equalized_odds": equalize
 HIDDEN = (0.0, 0.5, 0.9, 1.0)
 WEIGHTS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 6.0, 10.0, 16.0)
 STRENGTHS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+EQUAL = (
+    "At equal gaps on the test rows, interpolated between the models of each curve: accuracy "
+    "(half-space gap), over the splits in which both blind curves reach the gap."
+)
 PUBLISHED = (
     "LinearPost's blind trees have a published accuracy of 0.8572 at a gap of 0.051 on Adult "
     "(arXiv 2405.04025), in an experiment of its authors' own."
@@ -180,9 +184,7 @@ def page():
                 lines += ["", f"At {bound:g}, FTM without the group differs from the likelihood "
                           f"ratio by {accuracy:+.4f} in accuracy and {half:+.4f} in half-space gap "
                           f"({len(seeds)} splits)."]  # fmt: skip
-        lines += ["", "At equal gaps on the test rows, interpolated between the models of each curve: "
-                  "accuracy (half-space gap), over the splits in which both blind curves reach the gap.",
-                  "", table(["test gap", *known, "splits"], same_gap(known, bounds))]  # fmt: skip
+        lines += ["", EQUAL, "", table(["test gap", *known, "splits"], same_gap(known, bounds))]
     lines += ["", PUBLISHED, "", "## Sex hidden in training, demographic parity", "",
               "Hidden groups are probabilities of a model of the sex, which learns from the rows "
               "that are not hidden; if all are, from 1,000 rows that choose.", "",
