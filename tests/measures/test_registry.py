@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fairlearn.metrics import equalized_odds_difference
 
 from fairmatch import (
     FTMBoostingClassifier,
@@ -15,8 +16,20 @@ from fairmatch import (
 )
 from fairmatch.cli.main import main
 from fairmatch.exceptions import InputError
-from fairmatch.measures import MEASURES, Distance, Measure, gap_table, gaps_by_pair
-from fairmatch.measures.intervals import Interval
+from fairmatch.measures import (
+    MEASURES,
+    Distance,
+    Measure,
+    equalized_odds_gap,
+    gap_table,
+    gaps_by_pair,
+    worst_case_odds_gap,
+)
+from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.intervals import GroupPair, Interval
+from fairmatch.people.groups import read_groups
+from fairmatch.people.outcome import class_outcome
+from fairmatch.people.people import Labels, People
 from fairmatch.report import GapDisplay, write_report
 
 NAME = "median_parity_gap"
@@ -181,3 +194,53 @@ def test_every_entry_says_what_it_is_and_what_it_needs():
         assert measure.unit in ("share", "score", "deviation")
         assert (measure.interval is None) == measure.needs_coupling
         assert measure.is_relative == measure.needs_unit == name.startswith("relative_")
+
+
+class TestWorstCaseOfTheOdds:
+    """The larger one of the two gaps of error rates."""
+
+    def test_it_is_that_of_fairlearn(self):
+        rng = np.random.default_rng(0)
+        group, y, scores = rng.integers(0, 3, 300), rng.integers(0, 2, 300), rng.random(300)
+        expected = equalized_odds_difference(y, scores >= 0.5, sensitive_features=group)
+        given = {"sensitive_features": group}
+        assert worst_case_odds_gap(y, scores, **given) == pytest.approx(expected)
+        assert equalized_odds_gap(y, scores, agg="worst_case", **given) == pytest.approx(expected)
+        assert gap_table(y, scores, **given)["worst_case_odds_gap"] == pytest.approx(expected)
+        found = gaps_by_pair(y, scores, measure="worst_case_odds_gap", **given)
+        for pair in found:
+            rows = np.isin(group, [pair.first, pair.second])
+            own = equalized_odds_difference(
+                y[rows], scores[rows] >= 0.5, sensitive_features=group[rows]
+            )
+            assert pair.value == pytest.approx(own)
+
+    def test_its_interval_holds_the_true_gap(self):
+        # Gaps of .3 and .1: the larger is .3. Both intervals hold at 1 - .05 together.
+        rng, held, n = np.random.default_rng(1), 0, 120
+        rates = np.array([[0.2, 0.5], [0.6, 0.7]])  # of two groups, within two classes
+        for _ in range(200):
+            group, y = np.tile([0, 1], n), np.repeat([0, 1], n)
+            accepted = (rng.random(2 * n) < rates[y, group]).astype(float)
+            people = People(read_groups(group), labels=Labels(y.astype(float), (0, 1)))
+            pair = GroupPair(ScoredPeople(people, accepted), (0, 1), 100, lambda _: rng)
+            measure = MEASURES["worst_case_odds_gap"]
+            found = measure.interval_of(pair, 0.95)
+            assert found.low <= measure.value(pair.scored) <= found.high
+            held += found.low <= 0.3 <= found.high
+        assert held / 200 >= 0.93
+
+    def test_the_limit_of_several_classes_is_that_of_the_largest_gap(self):
+        rng = np.random.default_rng(2)
+        group, y = rng.integers(0, 2, 600), rng.integers(0, 3, 600)
+        outcome = class_outcome(("a", "b", "c"))
+        people = People(read_groups(group), labels=Labels(y.astype(float), ("a", "b", "c")))
+        scores = rng.dirichlet(np.ones(3), 600) + 0.4 * np.eye(3)[(y == 0) * group]
+        scored = ScoredPeople(
+            people, scores / scores.sum(axis=1, keepdims=True), Settings(outcome=outcome)
+        )
+        mean, worst = (
+            MEASURES[name].upper_limit(scored, 0.95)
+            for name in ("equalized_odds_gap", "worst_case_odds_gap")
+        )
+        assert mean < MEASURES["worst_case_odds_gap"].value(scored) < worst

@@ -16,7 +16,7 @@ from fairmatch.exceptions import InputError, LabelError
 from fairmatch.measures.classes import ClassRates, class_rate_gaps
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import GroupPair, wilson
-from fairmatch.measures.registry import MEASURES
+from fairmatch.measures.registry import MEASURES, audited
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.outcome import (
     Outcome,
@@ -162,8 +162,8 @@ def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts
         groups,
         tuple(
             _gap(data, scored, name)
-            for name, measure in MEASURES.items()
-            if measure.several is not None and (labels is not None or not measure.needs_labels)
+            for name, own in audited(outcome).items()
+            if own.several and (labels is not None or not own.needs_labels)
         ),
         tuple(cell for gap in cells for cell in _cells(scored, gap, data) if is_stated(cell)),
         {name: _impact(data, vectors, at) for at, name in enumerate(names)},

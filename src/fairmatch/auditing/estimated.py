@@ -24,7 +24,7 @@ from fairmatch.measures.estimated import (
     calibrated_difference,
     least_largest_gap,
 )
-from fairmatch.measures.registry import Measure, applicable
+from fairmatch.measures.registry import Measure, audited
 from fairmatch.people.checks import BoolArray, FloatArray, check_length, is_missing, read_column
 from fairmatch.people.groups import Groups, listed
 
@@ -63,7 +63,7 @@ def estimate_gaps(
     thresholded = replace(data, scored=data.of(_most_likely(data.groups)).scored)
     answers = _Answers(data, expanded, thresholded, truth)
     gaps, by_pair, estimated = [], list[Gap](), []
-    for measure in applicable(data.scored.settings.outcome).values():
+    for measure in audited(data.scored.settings.outcome).values():
         if not answers.can(measure):
             continue
         found = answers.gaps(measure)

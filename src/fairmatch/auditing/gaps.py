@@ -29,7 +29,7 @@ from fairmatch.measures.intervals import (
     weighted_mean_interval,
     wilson,
 )
-from fairmatch.measures.registry import Measure, applicable
+from fairmatch.measures.registry import Measure, audited
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.weights import Weights
 
@@ -366,7 +366,7 @@ def _measures(data: Audited) -> list[Measure]:
     settings, has_labels = data.scored.settings, data.people.positive is not None
     found = [
         measure
-        for measure in applicable(settings.outcome).values()
+        for measure in audited(settings.outcome).values()
         if (has_labels or not measure.needs_labels) and (settings.spread or not measure.is_relative)
     ]
     return sorted(found, key=lambda measure: (measure.is_relative, measure.needs_coupling))

@@ -26,10 +26,10 @@ def read_gates(
 
     Gaps of scores are at most the width of their range.
     """
-    from fairmatch.measures.registry import applicable
+    from fairmatch.measures.registry import audited
     from fairmatch.people.outcome import OUTCOMES
 
-    known = applicable(OUTCOMES[kind])
+    known = audited(OUTCOMES[kind])
     if kind == "number" and below:
         raise InputError(
             f"--fail-below {below[0]} was given with --kind number, and predictions select "

@@ -389,7 +389,9 @@ def _print_curve(trained: TrainedModel, *, chosen: bool) -> None:
     from fairmatch.measures.registry import BOUNDED
 
     curve, kept = trained.curve, trained.fairness_weight
-    shown = [name for name in BOUNDED if name in curve.columns]
+    asked = trained.model.gap_measure
+    known = [name for name, own in BOUNDED.items() if own.audited or name == asked]
+    shown = [name for name in known if name in curve.columns]
     good = "accuracy" if "accuracy" in curve.columns else "rmse"
     print(f"The trade-off on {len(trained.test_index):,} test rows (* marks the model kept):")
     print_table(

@@ -692,8 +692,6 @@ class Trials:
             self._coupling = found[0][0]._match(self.rows.take(self.seen))
         path = FairnessPath(np.asarray(weights, dtype=np.float64), found[0])
         curve = path.measured(new, self.people, self._coupling)
-        if self.bound.measure not in curve:
-            curve[self.bound.measure] = [self._gap(scores) for scores in new]
         known = not BOUNDED[self.bound.measure].needs_coupling
         curve["gap_error"] = [
             jackknife(partial(self._gap, scores), self.people) if known else 0.0 for scores in new

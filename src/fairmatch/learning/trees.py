@@ -797,9 +797,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds: a name in `fairmatch.measures.MEASURES`, or
-        "worst_case_odds_gap", the larger one of the two gaps of error rates. By default it is the
-        gap of decisions that belongs to the criterion.
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.

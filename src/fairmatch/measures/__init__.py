@@ -29,6 +29,7 @@ from fairmatch.measures.gaps import (
     total_variation_parity_gap,
     true_positive_gap,
     wasserstein_parity_gap,
+    worst_case_odds_gap,
 )
 from fairmatch.measures.numbers import generalized_parity_gap
 from fairmatch.measures.planning import detectable_difference, detectable_mean_difference
@@ -68,4 +69,5 @@ __all__ = [
     "true_positive_gap",
     "undesirable_flips",
     "wasserstein_parity_gap",
+    "worst_case_odds_gap",
 ]

@@ -48,6 +48,7 @@ class ClassRates:
     #: as to all classes.
     given: str = "everybody"
     title: str = ""  #: What the gap compares, as a heading.
+    agg: str = "mean"  #: "mean" or "worst_case": which gap of the true classes counts, for "label".
 
     def labels(self, outcome: Outcome) -> Sequence[int | None]:
         """Return the classes within which groups are compared; None is everybody."""
@@ -71,9 +72,9 @@ class ClassRates:
             for label in self.labels(outcome)
         ]
 
-    def joined(self, gaps: Sequence[float], agg: str) -> float:
+    def joined(self, gaps: Sequence[float]) -> float:
         """Return the gap from those of the classes: their largest, or the mean for odds."""
-        return _mean(gaps) if self.given == "label" and agg == "mean" else max(gaps)
+        return _mean(gaps) if self.given == "label" and self.agg == "mean" else max(gaps)
 
     def interval(self, pair: GroupPair, confidence: float) -> Interval:
         """Return an interval that rests on intervals of all cells, which hold at once."""
@@ -87,7 +88,7 @@ class ClassRates:
             lows.append(max(low for low, _ in limits))
             highs.append(max(high for _, high in limits))
         method = f"{pair.method('rates')}; all classes at once by Bonferroni"
-        return Interval(self.joined(lows, "mean"), self.joined(highs, "mean"), method=method)
+        return Interval(self.joined(lows), self.joined(highs), method=method)
 
     def limit(self, groups: list[list[GroupScores]], error: float, settings: Settings) -> float:
         """Return an upper limit, which holds for all classes at once."""
@@ -101,7 +102,7 @@ class ClassRates:
                 for cell in self.cells(label, outcome)
             ]
             limits.append(max(limit_of_rates(own, error / n_cells, Settings()) for own in against))
-        return self.joined(limits, "mean")
+        return self.joined(limits)
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class ClassScores:
             return [first.distances(second).wasserstein]
         return [simplex_distance(first, second)]
 
-    def joined(self, gaps: Sequence[float], agg: str) -> float:
+    def joined(self, gaps: Sequence[float]) -> float:
         """Return the gap itself."""
         return gaps[0]
 

@@ -127,15 +127,13 @@ def _gap(
     sample_weight: ArrayLike | None,
     y_true: ArrayLike | None = None,
     pos_label: Any = 1,
-    *,
-    agg: str = "mean",
     **read: Any,
 ) -> float:
     """Return the value of a measure, from the arguments of a caller."""
     measure = MEASURES[name]
     given = y_score, sensitive_features, sample_weight, y_true, pos_label
     scored = read_scored(*given, needs_labels=measure.needs_labels, measure=measure, **read)
-    return measure.value(scored, agg=agg)
+    return measure.value(scored)
 
 
 def demographic_parity_gap(
@@ -586,18 +584,53 @@ def equalized_odds_gap(
     >>> equalized_odds_gap(y, scores, sensitive_features=groups, agg="worst_case")
     1.0
     """
-    _check_aggregate(agg)
-    read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
-    return _gap("equalized_odds_gap", *read, **options, classes=classes, agg=agg)
-
-
-def _check_aggregate(agg: Any) -> None:
     if agg not in ("mean", "worst_case"):  # fairlearn's names
         raise InputError(
             f"agg must be 'mean' or 'worst_case', got {agg!r}. Pass one of the two.",
             parameter="agg",
         )
+    read = y_score, sensitive_features, sample_weight, y_true, pos_label
+    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
+    name = "equalized_odds_gap" if agg == "mean" else "worst_case_odds_gap"
+    return _gap(name, *read, **options, classes=classes)
+
+
+def worst_case_odds_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = 0.5,
+    pos_label: Any = 1,
+    given: Any = None,
+    classes: Sequence[Any] | None = None,
+) -> float:
+    r"""Compute the larger one of the true-positive and the false-positive gap.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features, sample_weight, threshold, pos_label, given, classes
+        As in `equalized_odds_gap`, of which this is ``agg="worst_case"``.
+
+    Returns
+    -------
+    float
+        The larger one of the two gaps. Each is the largest over all pairs of groups.
+
+    Notes
+    -----
+    .. math:: \max(\Delta\mathrm{TPR}(f), \Delta\mathrm{FPR}(f))
+
+    Examples
+    --------
+    >>> y, scores, groups = [1, 0, 1, 0], [0.9, 0.2, 0.6, 0.7], [0, 0, 1, 1]
+    >>> worst_case_odds_gap(y, scores, sensitive_features=groups)
+    1.0
+    """
+    read = y_score, sensitive_features, sample_weight, y_true, pos_label
+    settings = Settings(threshold)
+    return _gap("worst_case_odds_gap", *read, settings=settings, given=given, classes=classes)
 
 
 def gap_table(
@@ -735,7 +768,6 @@ def gaps_by_pair(
     threshold: float = 0.5,
     bins: int | None = None,
     pos_label: Any = 1,
-    agg: str = "mean",
     given: Any = None,
     classes: Sequence[Any] | None = None,
     favourable: Sequence[Any] | None = None,
@@ -760,8 +792,6 @@ def gaps_by_pair(
         Number of equal intervals for the total variation. None computes it exactly.
     pos_label : default=1
         The label that counts as positive.
-    agg : {"mean", "worst_case"}, default="mean"
-        Whether ``equalized_odds_gap`` is the mean of a pair's two gaps, or the larger one.
     classes : sequence, optional
         The classes in the order of the columns of ``y_score``, from the lowest to the highest.
         Without it several classes have no order; their names are those of the columns, or the
@@ -785,7 +815,6 @@ def gaps_by_pair(
     b c 1.0 b
     """
     asked = read_measure(measure)
-    _check_aggregate(agg)
     if asked.needs_coupling:
         scores = _read_matched(y_score, sensitive_features, coupling, sample_weight)
         assert coupling is not None
@@ -804,7 +833,7 @@ def gaps_by_pair(
         PairGap(
             names[a],
             names[b],
-            asked.between(scored, (a, b), agg),
+            asked.between(scored, (a, b)),
             _better(names[a], names[b], _difference(asked, scored, (a, b))),
         )
         for a, b in combinations(scored.codes, 2)

@@ -800,6 +800,17 @@ def interval_of_rates(pair: GroupPair, labels: Labels, confidence: float) -> Int
     )
 
 
+def interval_of_worst_rate(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
+    """Return the interval of the largest of the gaps of selection rates by class.
+
+    The intervals of all classes hold at once, so their largest ends hold as well.
+    """
+    level = 1.0 - (1.0 - confidence) / len(labels)
+    limits = [fold(rate_difference(*pair.counts(label), level)) for label in labels]
+    low, high = (max(ends) for ends in zip(*limits, strict=True))
+    return Interval(low, high, method=f"{pair.method('rates')}; both classes at once by Bonferroni")
+
+
 def interval_of_scores(name: str) -> IntervalMethod:
     """Return the method for a gap of scores. ``name`` is that of its interval in `ScoreGrid`."""
 

@@ -27,6 +27,7 @@ from fairmatch.measures.intervals import (
     LimitMethod,
     interval_of_rates,
     interval_of_scores,
+    interval_of_worst_rate,
     limit_of_means,
     limit_of_rates,
 )
@@ -90,6 +91,8 @@ class Measure:
     needs_unit: bool = False  #: Whether scores must have a unit, as predictions of a number do.
     #: Whether groups must be bands of a number, along which scores are compared.
     needs_number: bool = False
+    #: Whether audits show the measure. The worst case of the odds is one of two gaps they show.
+    audited: bool = True
     #: What the measure is for three or more classes. Without it, it is for two classes only.
     several: ClassGap | None = None
     #: Title and words where the scores are predictions of a number, if they differ.
@@ -137,15 +140,12 @@ class Measure:
         gap = abs(self.level(first, settings) - self.level(second, settings))
         return gap / self.unit_of(settings)
 
-    def between(
-        self, scored: ScoredPeople, codes: tuple[int, int], agg: str | None = None
-    ) -> float:
+    def between(self, scored: ScoredPeople, codes: tuple[int, int]) -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
-        agg = agg or self.agg
         if scored.settings.outcome.several:
             own = self.of_classes()
-            return own.joined(own.gaps(scored, codes), agg)
-        return float(joined([self._pair(scored, codes, label) for label in self.labels], agg))
+            return own.joined(own.gaps(scored, codes))
+        return float(joined([self._pair(scored, codes, label) for label in self.labels], self.agg))
 
     def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
         if scored.people.strata is not None:  # the mean of the gaps within the strata
@@ -175,16 +175,12 @@ class Measure:
         )
         return (second - first) / self.unit_of(scored.settings)
 
-    def value(
-        self, scored: ScoredPeople, coupling: Coupling | None = None, agg: str | None = None
-    ) -> float:
+    def value(self, scored: ScoredPeople, coupling: Coupling | None = None) -> float:
         """Return the largest gap over pairs of groups, averaged over the classes.
 
         If people have strata, the gap of two groups is the mean of their gaps within strata that
         have people of both, weighted by the people of the two groups.
-        ``agg`` replaces the measure's own.
         """
-        agg = agg or self.agg
         if self.needs_coupling:
             assert coupling is not None
             return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
@@ -194,9 +190,9 @@ class Measure:
         if scored.settings.outcome.several:
             own = self.of_classes()
             by_pair = [own.gaps(scored, codes) for codes in pairs]
-            return own.joined([max(gaps) for gaps in zip(*by_pair, strict=True)], agg)
+            return own.joined([max(gaps) for gaps in zip(*by_pair, strict=True)])
         gaps = [max(self._pair(scored, codes, label) for codes in pairs) for label in self.labels]
-        return float(joined(gaps, agg))
+        return float(joined(gaps, self.agg))
 
     def interval_of(self, pair: GroupPair, confidence: float) -> Interval:
         """Return the interval of the gap between two groups, which holds its value."""
@@ -443,6 +439,23 @@ _MEASURES = (
         needs_decisions=True,
         several=ClassRates("label", "Shares of the classes given the label, mean over labels"),
     ),
+    Measure(
+        "worst_case_odds_gap",
+        "ΔEO, worst case",
+        "Both error rates, worst case",
+        "larger one of the two gaps of error rates",
+        r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
+        interval_of_worst_rate,
+        level=_selection,
+        labels=(True, False),
+        agg="worst_case",
+        limit=limit_of_rates,
+        needs_decisions=True,
+        several=ClassRates(
+            "label", "Shares of the classes given the label, largest over labels", "worst_case"
+        ),
+        audited=False,
+    ),
 )
 
 MEASURES: dict[str, Measure] = {
@@ -451,15 +464,6 @@ MEASURES: dict[str, Measure] = {
 }
 """Every measure by its name."""
 
-_WORST_CASE = replace(
-    MEASURES["equalized_odds_gap"],
-    name="worst_case_odds_gap",
-    symbol="ΔEO, worst case",
-    title="Both error rates, worst case",
-    words="larger one of the two gaps of error rates",
-    formula=r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
-    agg="worst_case",
-)
 _ALONG = Measure(
     "generalized_parity_gap",
     "ΔGDP",
@@ -470,10 +474,8 @@ _ALONG = Measure(
     unit="score",
     needs_number=True,
 )
-BOUNDED: Mapping[str, Measure] = ChainMap(
-    {_WORST_CASE.name: _WORST_CASE, _ALONG.name: _ALONG}, MEASURES
-)
-"""What ``max_gap`` can bound: every measure, the worst case of the odds, the gap of a number."""
+BOUNDED: Mapping[str, Measure] = ChainMap({_ALONG.name: _ALONG}, MEASURES)
+"""What ``max_gap`` can bound: every measure, and the gap of a number."""
 
 
 def bounded(outcome: Outcome) -> dict[str, Measure]:
@@ -484,6 +486,11 @@ def bounded(outcome: Outcome) -> dict[str, Measure]:
 def applicable(outcome: Outcome) -> dict[str, Measure]:
     """Return the measures that scores of a kind have, by name."""
     return {name: own for name, own in MEASURES.items() if own.applies_to(outcome)}
+
+
+def audited(outcome: Outcome) -> dict[str, Measure]:
+    """Return the measures that an audit of such scores shows, by name."""
+    return {name: own for name, own in applicable(outcome).items() if own.audited}
 
 
 def of_averages(*, decides: bool) -> dict[str, Measure]:
