@@ -771,6 +771,12 @@ def test_like_is_compared_with_like(run, table, tmp_path):
     assert next(c for c in found.columns if c.name == "code").type == "categories"
 
 
+def test_columns_of_the_distance_have_weights(run, tmp_path):
+    out = tmp_path / "audit.json"
+    assert run(*FEATURES, "--similar", "age=2,job", "--json", out)[0] == 0
+    assert Audit.from_json(out.read_text()).similarity == {"age": 2.0, "job": 1.0}
+
+
 @pytest.mark.parametrize(("asked", "weighed"), [((), True), (("--similar", "range"), False)])
 def test_relevance_counts_unless_the_range_is_asked_for(run, table, tmp_path, asked, weighed):
     people = pd.read_csv(table)

@@ -13,6 +13,7 @@ from fairmatch.cli import train
 from fairmatch.cli.labelled import LabelledTable, tell_answers
 from fairmatch.cli.main import main
 from fairmatch.exceptions import FairmatchError
+from fairmatch.measures import demographic_parity_gap
 
 TARGET = ["--target", "hired", "--sensitive", "sex"]
 GIVEN = [*TARGET, "--positive", "refused"]
@@ -409,3 +410,44 @@ def test_a_number_is_cut_into_bands_and_again_for_new_rows(people, capsys):
     wrong = [*typed[:-6], *("--bands", "score=0.5"), *SHORT, "--out", "other"]
     assert main(wrong) == 2
     assert "'score' is cut into bands, and is no column with groups" in capsys.readouterr().err
+
+
+@pytest.fixture
+def guessed(tmp_path, monkeypatch):
+    """People with probabilities of their groups, on which the label depends."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    is_a = random.random(1200) < 0.5
+    frame = pd.DataFrame(
+        {"u": random.normal(size=1200) - 1.2 * is_a, "v": random.normal(size=1200)}
+    )
+    frame["a"] = 1 / (1 + np.exp(1.2 * frame.u))
+    frame["b"] = 1 - frame.a
+    frame["hired"] = (random.random(1200) < 1 / (1 + np.exp(-1.5 * frame.u))).astype(int)
+    frame.to_csv("people.csv", index=False)
+    return frame, np.where(is_a, "a", "b")
+
+
+def test_a_model_learns_from_probabilities_of_groups(guessed, capsys):
+    frame, groups = guessed
+    typed = ["train", "people.csv", "--target", "hired", "--rounds", "20", "--no-picture"]
+    soft = [*typed, "--group-probabilities", "a,b", "--out", "model"]
+    assert main([*soft, "--fairness-weight", "3", "--similar", "u=4,v=1"]) == 0
+    assert "which the model sees anyway" not in capsys.readouterr().out
+    model = load("model")
+    assert model.groups_ == ("a", "b")
+    assert model.get_params()["similarity"] == {"u": 4.0, "v": 1.0}
+    plain = LGBMClassifier(n_estimators=20, verbose=-1).fit(frame[["u", "v"]], frame.hired)
+    gaps = [
+        demographic_parity_gap(None, own.predict(frame[["u", "v"]]), sensitive_features=groups)
+        for own in (model, plain)
+    ]
+    assert gaps[0] < 0.7 * gaps[1]
+    frame[["u", "v"]].to_csv("new.csv", index=False)
+    assert main(["predict", "model", "new.csv", "--out", "scores.csv"]) == 0
+    scores = pd.read_csv("scores.csv").score
+    assert scores.to_numpy() == pytest.approx(model.predict_proba(frame[["u", "v"]])[:, 1])
+    for wrong in (["--sensitive", "a"], ["--bands", "a=0.5"], ["--similar", "u=much"]):
+        assert main([*soft, *wrong]) == 2
+    assert "a weight is a number" in capsys.readouterr().err
+    assert main([*typed, "--group-probabilities", "a", "--out", "one"]) == 2

@@ -28,6 +28,7 @@ from fairmatch.people.files import MISSING_WORDS, find_positive, find_value, rea
 from fairmatch.people.memberships import group_probabilities
 from fairmatch.people.outcome import class_places
 from fairmatch.people.roles import Roles, RoleTable, describe_column, split_names, suspect
+from fairmatch.people.similarity import written_similarity
 
 _SIMILARITIES = {"auto": "auto", "relevance": "relevance", "range": None}
 
@@ -170,7 +171,7 @@ def audit_files(
         "ids": None if roles.id is None else first[roles.id].to_numpy(),
         "keep": list(roles.kept),
         "given": first[factors] if factors else None,
-        "similarity": _SIMILARITIES.get(",".join(alike), alike),
+        "similarity": _SIMILARITIES.get(",".join(alike), written_similarity(alike)),
         "pos_label": positive,
         "progress": progress,
         **settings,

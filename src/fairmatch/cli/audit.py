@@ -100,8 +100,9 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns("--given", help="Also compare people within the levels of these columns.")
 @options.columns(
     "--similar",
-    help="Which columns make people similar: column names, 'relevance' (weights by importance for "
-    "the label) or 'range' (all columns equally). By default relevance, if there are labels.",
+    help="Which columns make people similar: column names, also with weights (title=2,age=1), "
+    "'relevance' (weights by importance for the label) or 'range' (all columns equally). By "
+    "default relevance, if there are labels.",
 )
 @options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @options.reading

@@ -29,6 +29,8 @@ class LabelledTable:
     left_out: Sequence[str] = ()  #: Columns that are not learned from.
     #: The words for the labels 0 and 1, where the file has other labels.
     classes: tuple[Any, Any] | None = None
+    #: Whether the columns of the groups hold the probability of each group.
+    estimated: bool = False
     #: The labels as the file has them, where those of `frame` are 0 and 1 instead.
     written: pd.Series[Any] | None = None
 
@@ -140,7 +142,11 @@ def _from_dataset(name: str, target: str | None, sensitive: Sequence[str]) -> La
 
 
 def open_labelled(
-    options: Mapping[str, Any], *, sees_groups: bool, unknown: str = "error"
+    options: Mapping[str, Any],
+    *,
+    sees_groups: bool,
+    unknown: str = "error",
+    estimated: bool = False,
 ) -> LabelledTable:
     """Read the table that `fairmatch.cli.options.labelled` names, and print how it is read.
 
@@ -154,6 +160,8 @@ def open_labelled(
         Whether the model is meant to see the group.
     unknown : {"error", "ignore", "group"}, default="error"
         What happens to rows without a group.
+    estimated : bool, default=False
+        Whether the columns of the groups hold the probability of each group.
     """
     from dataclasses import replace
 
@@ -181,10 +189,12 @@ def open_labelled(
         id=ids,
         ignored=split_names(options["drop"], known),
         kept=kept,
+        numbers=table.attributes if estimated else (),
     ).read(shown, name=name)
     print_roles(roles)
     _print_positive(table, labels, is_file=Path(name).exists())
-    asked = ask(table.frame, roles, sees_groups=sees_groups, kept=kept)
+    sees = None if estimated else sees_groups
+    asked = ask(table.frame, roles, sees_groups=sees, kept=kept)
     if asked.notes:
         print(f"Look at these columns before you use the model:\n{_sentences(asked.notes)}\n")
     if asked.open:
@@ -193,7 +203,7 @@ def open_labelled(
             "learn from it with --keep. --missing WORD reads a word among numbers as missing."
         )
     left_out = [column.name for column in roles.columns if column.role in ("ignored", "id")]
-    table = replace(table, left_out=left_out)
+    table = replace(table, left_out=left_out, estimated=estimated)
     if table.features.empty:
         raise InputError(
             "No column is left to learn from: all were dropped, or left out because they look "

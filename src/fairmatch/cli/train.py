@@ -33,6 +33,11 @@ _TEST_SIZE = 0.2
     "--max-gap 0.1 --out model",
 )
 @options.labelled
+@options.columns(
+    "--group-probabilities",
+    help="Columns with the probability of each group, instead of --sensitive. The model then does "
+    "not use the group for predictions.",
+)
 @options.bands
 @click.option(
     "--criterion",
@@ -80,8 +85,8 @@ _TEST_SIZE = 0.2
 @options.columns(
     "--similar",
     "similarity",
-    help="Which columns make people similar: column names, or 'relevance' to the label. By "
-    "default all.",
+    help="Which columns make people similar: column names, also with weights (title=2,age=1), or "
+    "'relevance' to the label. By default all.",
 )
 @options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @click.option(
@@ -100,6 +105,7 @@ _TEST_SIZE = 0.2
 @click.option("--no-picture", is_flag=True, help="Do not draw the trade-off figure.")
 @click.option("--out", required=True, type=FILE, metavar="DIR", help="Folder for the model.")
 def train(
+    group_probabilities: tuple[str, ...],
     bands: tuple[str, ...],
     criterion: str,
     max_gap: float | None,
@@ -134,6 +140,7 @@ def train(
     from fairmatch.people.groups import read_criterion
     from fairmatch.people.outcome import NUMBER, PROBABILITY
     from fairmatch.people.roles import split_names
+    from fairmatch.people.similarity import written_similarity
     from fairmatch.report.charts import require_charts
 
     if max_gap is not None and fairness_weight is not None:
@@ -157,7 +164,15 @@ def train(
     if not no_picture:
         require_charts()  # before the training, not after it
     cuts = dict(map(options.read_cut, bands))
-    table = open_labelled(labelled, sees_groups=not without_sensitive, unknown=unknown)
+    estimated = bool(group_probabilities)
+    if estimated and (labelled["sensitive_features"] or bands):
+        raise click.UsageError(
+            "--group-probabilities says all about the groups. Leave --sensitive and --bands out."
+        )
+    labelled["sensitive_features"] = group_probabilities or labelled["sensitive_features"]
+    table = open_labelled(
+        labelled, sees_groups=not without_sensitive, unknown=unknown, estimated=estimated
+    )
     number = _is_number(table)
     if number:
         if criterion != "demographic_parity":
@@ -177,7 +192,7 @@ def train(
         check_names([column], names, table=labelled["table"])
         written = table.frame[column].astype("string").astype(object)
         table.frame[column] = written.astype("category")
-    alike: Any = split_names(similarity, names, "similarity") or None
+    alike: Any = written_similarity(split_names(similarity, names, "similarity")) or None
     trained = train_model(
         table,
         learner,
@@ -194,7 +209,7 @@ def train(
         unknown=unknown,
         given=split_names(given, names, "given") or None,
         similarity="relevance" if alike == ["relevance"] else alike,
-        sensitive_at_prediction=not without_sensitive,
+        sensitive_at_prediction=not (without_sensitive or estimated),
         random_state=random_state,
     )
     _print_curve(trained, chosen=max_gap is not None)
@@ -268,10 +283,18 @@ def train_model(
     from fairmatch.people.encoding import TableEncoder
     from fairmatch.people.files import find_value
     from fairmatch.people.groups import read_known
+    from fairmatch.people.memberships import group_probabilities
 
-    y, columns = table.frame[table.target], _columns(table, cuts)
+    columns: Any = None
+    soft: Any = None
+    y = table.frame[table.target]
     X = table.frame.drop(columns=[table.target, *table.left_out])
-    given = read_known(split_columns(X, columns)[1], settings["unknown"])
+    if table.estimated:
+        X, soft = X.drop(columns=table.attributes), group_probabilities(X[table.attributes])
+        given = read_known(soft, settings["unknown"], estimated=True)
+    else:
+        columns = _columns(table, cuts)
+        given = read_known(split_columns(X, columns)[1], settings["unknown"])
     groups = settle_small_groups(given, settings["small_groups"])
     train, test = stratified_split(y.to_numpy(), groups, _TEST_SIZE, settings["random_state"])
     verbose = int(sys.stderr.isatty())
@@ -292,6 +315,10 @@ def train_model(
         settings["transport"] = transport
     if reference is not None:
         reference = find_value(groups.labels, reference, "reference", "the groups")
+
+    def groups_of(rows: Any) -> Any:
+        return None if soft is None else soft[rows]
+
     estimator = kind(
         fairness_weight=fairness_weight,
         max_gap=max_gap,
@@ -300,16 +327,21 @@ def train_model(
         **settings,
     )
     if max_gap is not None:
-        model = estimator.fit(X.iloc[train], y.iloc[train])
+        model = estimator.fit(X.iloc[train], y.iloc[train], sensitive_features=groups_of(train))
         path, weight = model.path_, model.fairness_weight_
     else:
         weight = float(fairness_weight)
         others = estimator.default_weights if number else PAPER_WEIGHTS
         weights = sorted({0.0, weight, *map(float, others)})
         rows = X.iloc[train], y.iloc[train]
-        path = fairness_path(*rows, fairness_weights=weights, estimator=estimator)
+        path = fairness_path(
+            *rows,
+            sensitive_features=groups_of(train),
+            fairness_weights=weights,
+            estimator=estimator,
+        )
         model = path.models[weights.index(weight)]
-    curve = path.curve(X.iloc[test], y.iloc[test])
+    curve = path.curve(X.iloc[test], y.iloc[test], sensitive_features=groups_of(test))
     if table.classes is not None:
         model = copy(model)  # models of the path keep the labels that they were trained on
         model.classes_ = np.array(table.classes)

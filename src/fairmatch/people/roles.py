@@ -489,12 +489,17 @@ class Questions(NamedTuple):
 
 
 def ask(
-    frame: pd.DataFrame, roles: RoleTable, *, sees_groups: bool, kept: Collection[str] = ()
+    frame: pd.DataFrame,
+    roles: RoleTable,
+    *,
+    sees_groups: bool | None,
+    kept: Collection[str] = (),
 ) -> Questions:
     """Find what must be decided before a model learns from a table.
 
     The questions concern columns that look like scores or labels, numbers that were read as text,
-    and features that hold the label, or the group that the model is not meant to see.
+    and features that hold the label, or the group that the model is not meant to see. With
+    ``sees_groups=None`` groups are probabilities, and no feature holds them.
 
     Examples
     --------
@@ -521,7 +526,7 @@ def ask(
                     (told if few else notes).append((leak.column, _words(leak, label)))
         attributes = roles.named("sensitive")
         groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
-        for leak in find_leaks(table, groups):
+        for leak in () if sees_groups is None else find_leaks(table, groups):
             if sees_groups:
                 notes.append((leak.column, f"{leak.words}, which the model sees anyway"))
             else:

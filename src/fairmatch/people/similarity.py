@@ -103,6 +103,29 @@ def is_embedding(similarity: Any) -> bool:
     return not (similarity is None or words or isinstance(similarity, str | Mapping | Similarity))
 
 
+def written_similarity(columns: Sequence[str]) -> list[str] | dict[str, float]:
+    """Return columns, or columns with weights, from words such as "age" or "age=2".
+
+    Examples
+    --------
+    >>> written_similarity(["age", "job"]), written_similarity(["age=2", "job"])
+    (['age', 'job'], {'age': 2.0, 'job': 1.0})
+    """
+    parts = [column.partition("=") for column in columns]
+    if not any(sign for _, sign, _ in parts):
+        return list(columns)
+    weights = {}
+    for name, sign, weight in parts:
+        try:
+            weights[name.strip()] = float(weight) if sign else 1.0
+        except ValueError:
+            raise InputError(
+                f"similarity has {name}={weight}, and a weight is a number. Write it as {name}=2.",
+                parameter="similarity",
+            ) from None
+    return weights
+
+
 def read_similarity(
     similarity: Any,
     X: Any,
