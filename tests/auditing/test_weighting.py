@@ -269,9 +269,9 @@ def test_a_survey_speaks_for_no_more_people_than_it_has(values, seed):
     weights = Weights(len(values), np.array(values))
     assert 1.0 - 1e-9 <= weights.size <= len(values) + 1e-9
     hits = np.random.default_rng(seed).random(len(values)) < 0.5
-    share, size = weights.rate(hits)
-    assert share == pytest.approx(np.average(hits, weights=values))
-    assert size <= weights.size + 1e-9
+    rate = weights.rate(hits)
+    assert rate.share == pytest.approx(np.average(hits, weights=values))
+    assert rate.size <= weights.size + 1e-9
 
 
 def test_people_are_drawn_without_replacement():

@@ -15,7 +15,7 @@ from fairmatch.auditing.people import Audited, Roster
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.measures.classes import ClassRates, class_rate_gaps
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
-from fairmatch.measures.intervals import GroupPair, wilson
+from fairmatch.measures.intervals import GroupPair
 from fairmatch.measures.registry import MEASURES, audited
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.outcome import (
@@ -201,9 +201,7 @@ def _share(data: Audited, hits: BoolArray, weights: Weights, where: str) -> Esti
     least = data.settings.min_group_size
     if weights.people < least:
         return Estimate(None, refused=f"There are fewer than {least} people ({where}).")
-    share, size = weights.rate(hits)
-    people = max(round(size), 1)
-    return Estimate(share, *wilson(share * people, people, data.settings.confidence))
+    return Estimate.of_rate(weights.rate(hits), data.settings.confidence)
 
 
 def _gap(data: Audited, scored: ScoredPeople, name: str) -> Gap:

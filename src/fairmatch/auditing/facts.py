@@ -20,6 +20,7 @@ import pandas as pd
 from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.measures.intervals import wilson
 from fairmatch.measures.numbers import NumberDependence
 from fairmatch.measures.registry import MEASURES
 from fairmatch.people.checks import FloatArray
@@ -29,6 +30,7 @@ from fairmatch.people.groups import read_groups
 from fairmatch.people.leaks import Leak
 from fairmatch.people.people import People
 from fairmatch.people.roles import ColumnRole
+from fairmatch.people.weights import Rate
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Estimate:
     low: float | None = None
     high: float | None = None
     refused: str | None = None  #: Why no statement is made, or None.
+
+    @classmethod
+    def of_rate(cls, rate: Rate, confidence: float) -> Estimate:
+        """Return a share with Wilson's interval."""
+        return cls(rate.share, *wilson(rate.hits, rate.people, confidence))
 
 
 @dataclass(frozen=True)

@@ -132,9 +132,8 @@ def _histogram(scores: FloatArray, weights: Weights) -> tuple[int, ...]:
 def _mean_limits(data: Audited, scores: FloatArray, weights: Weights) -> Limits:
     confidence, within = data.settings.confidence, data.scored.settings.within
     if data.scored.is_decision:
-        share, size = weights.rate(scores > within[0])
-        people = max(round(size), 1)
-        low, high = wilson(share * people, people, confidence)
+        rate = weights.rate(scores > within[0])
+        low, high = wilson(rate.hits, rate.people, confidence)
         return within[0] + data.width * low, within[0] + data.width * high
     if weights.is_survey:
         low, high = weighted_mean_interval(weights.moments(scores), confidence, data.width)
@@ -199,10 +198,9 @@ def _calibration(
         mean, rate = None, Estimate(None, refused="No score falls into this interval.")
         if own.n_rows:
             mean = own.moments(scores[inside]).mean
-            share, size = own.rate(positive[inside])
-            people = max(round(size), 1)
-            rate = Estimate(share, *wilson(share * people, people, data.settings.confidence))
-            off += own.total * abs(mean - share)
+            found = own.rate(positive[inside])
+            rate = Estimate.of_rate(found, data.settings.confidence)
+            off += own.total * abs(mean - found.share)
         bins.append(CalibrationBin(low, high, own.people, mean, rate))
     return tuple(bins), off / weights.total
 

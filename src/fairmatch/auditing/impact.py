@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,41 +24,14 @@ from fairmatch.auditing.gaps import NO_BASE
 from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import InputError
 from fairmatch.measures.contingency import flips, holm, shortfall, standard_deviations
-from fairmatch.measures.intervals import rate_over_rate, wilson
+from fairmatch.measures.intervals import rate_over_rate
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.files import csv_text, write_whole
 from fairmatch.people.groups import Groups
-from fairmatch.people.weights import Weights
+from fairmatch.people.weights import Rate, Weights
 
 # For larger tables the normal approximation agrees with Fisher's test to all digits shown.
 _MOST_CELLS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share of a category's people, and how many people it rests on."""
-
-    share: float
-    n_people: int
-
-    @property
-    def hits(self) -> float:
-        """How many people of the category the share amounts to."""
-        return self.share * self.n_people
-
-    def estimate(self, confidence: float) -> Estimate:
-        """Return the share with Wilson's interval."""
-        return Estimate(self.share, *wilson(self.hits, self.n_people, confidence))
-
-    def ratio(self, most: Rate, confidence: float) -> Estimate:
-        """Return the share divided by another share, with the interval of the ratio."""
-        if most.share == 0.0:
-            return Estimate(None, refused="The rate that others are compared with is 0.")
-        if self is most:
-            return Estimate(1.0)
-        hits, people = (self.hits, most.hits), (self.n_people, most.n_people)
-        limits = rate_over_rate(hits, people, confidence)
-        return Estimate(self.share / most.share, *limits)
 
 
 def impact_tables(data: Audited) -> tuple[ImpactTable, ...]:
@@ -124,10 +97,10 @@ def _table(
                 n_people=data.sizes[code],
                 n_selected=selected.people,
                 share=shares[code],
-                selection_rate=chosen[code].estimate(confidence),
+                selection_rate=Estimate.of_rate(chosen[code], confidence),
                 impact_ratio=ratio,
                 p_value=None,
-                scoring_rate=scored[code].estimate(confidence) if scored else None,
+                scoring_rate=Estimate.of_rate(scored[code], confidence) if scored else None,
                 scoring_ratio=_ratio(scored, code, highest, confidence) if scored else None,
                 is_small=shares[code] < SMALL_SHARE,
                 below_four_fifths=None if ratio.value is None else ratio.value < FOUR_FIFTHS,
@@ -152,18 +125,21 @@ def _table(
 
 
 def _rates(data: Audited, codes: list[int], hits: BoolArray) -> dict[int, Rate]:
-    rates = {}
-    for code in codes:
-        rows = data.groups.is_group(code)
-        share, size = data.weights.take(rows).rate(hits[rows])
-        rates[code] = Rate(share, max(round(size), 1))
-    return rates
+    members = {code: data.groups.is_group(code) for code in codes}
+    return {code: data.weights.take(rows).rate(hits[rows]) for code, rows in members.items()}
 
 
 def _ratio(rates: Mapping[int, Rate], code: int, most: int | None, confidence: float) -> Estimate:
+    """Return a share divided by the one that it is compared with, with its interval."""
     if most is None:
         return Estimate(None, refused=NO_BASE)
-    return rates[code].ratio(rates[most], confidence)
+    own, other = rates[code], rates[most]
+    if other.share == 0.0:
+        return Estimate(None, refused="The rate that others are compared with is 0.")
+    if code == most:
+        return Estimate(1.0)
+    limits = rate_over_rate((own.hits, other.hits), (own.people, other.people), confidence)
+    return Estimate(own.share / other.share, *limits)
 
 
 def _tested(
@@ -172,7 +148,7 @@ def _tested(
     """Return the categories with the tests of each against the one that it is compared with."""
     others = [code for code in codes if code != most]
     hits = {code: (round(rates[code].hits), round(rates[most].hits)) for code in others}
-    sizes = {code: (rates[code].n_people, rates[most].n_people) for code in others}
+    sizes = {code: (rates[code].people, rates[most].people) for code in others}
     values = {code: fisher(hits[code], sizes[code]) for code in others}
     adjusted = dict(zip(others, holm(list(values.values())), strict=True))
     tested = []

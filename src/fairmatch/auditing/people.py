@@ -20,7 +20,6 @@ from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
 from fairmatch.measures.distributions import ScoredPeople
-from fairmatch.measures.intervals import wilson
 from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
@@ -1085,10 +1084,7 @@ class Audited:
         """Return the share of hits with its interval, or the reason why it is not stated."""
         if reason := self.refuse(code, weights.size, among):
             return Estimate(None, refused=reason)
-        share, size = weights.rate(hits)
-        people = max(round(size), 1)
-        count = share * people if weights.is_survey else round(share * people)
-        return Estimate(share, *wilson(count, people, self.settings.confidence))
+        return Estimate.of_rate(weights.rate(hits), self.settings.confidence)
 
 
 def sha256(*parts: bytes) -> str:

@@ -711,7 +711,7 @@ def _excess(
         rows = np.flatnonzero(data.groups.codes[confirm.rows] == code)
         scores, weights = data.scores[confirm.rows[rows]], confirm.weights.take(rows)
         inside = all_hold(find.rules, coded, confirm.rows[rows])
-        share = weights.rate(inside)[0]
+        share = weights.rate(inside).share
         means = weights.take(inside).moments(scores[inside]).mean, weights.moments(scores).mean
         parts.append((scores, weights, inside, share, means))
     overall = parts[1][4][1] - parts[0][4][1]

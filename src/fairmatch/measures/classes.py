@@ -120,16 +120,17 @@ class ClassScores:
 
     def gaps(self, scored: ScoredPeople, codes: Codes) -> list[float]:
         """Return the gap between two groups, as a list of one."""
-        if scored.people.strata is not None:
-            parts = scored.comparable(codes)
-            return [sum(weight * self.gaps(own, codes)[0] for weight, _, own in parts)]
         ordered = scored.settings.outcome.ordered
-        first, second = ((scored.levels if ordered else scored).part(code) for code in codes)
-        if self.kind == "mean_gap":
-            return [abs(first.mean - second.mean) if ordered else _half(_means(first, second))]
-        if ordered:
-            return [first.distances(second).wasserstein]
-        return [simplex_distance(first, second)]
+
+        def gap(own: ScoredPeople) -> float:
+            first, second = ((own.levels if ordered else own).part(code) for code in codes)
+            if self.kind == "mean_gap":
+                return abs(first.mean - second.mean) if ordered else _half(_means(first, second))
+            if ordered:
+                return first.distances(second).wasserstein
+            return simplex_distance(first, second)
+
+        return [scored.within_strata(codes, None, gap)]
 
     def joined(self, gaps: Sequence[float]) -> float:
         """Return the gap itself."""
@@ -162,11 +163,12 @@ ClassGap: TypeAlias = ClassRates | ClassScores
 
 def rate_gap(scored: ScoredPeople, codes: Codes, label: int | None, cell: int) -> float:
     """Return the gap between two groups' shares of one decided class, within strata if any."""
-    if scored.people.strata is not None:
-        parts = scored.comparable(codes, label)
-        return sum(weight * rate_gap(own, codes, label, cell) for weight, _, own in parts)
-    first, second = (cell_rate(scored, code, label, cell) for code in codes)
-    return abs(first - second)
+
+    def gap(own: ScoredPeople) -> float:
+        first, second = (cell_rate(own, code, label, cell) for code in codes)
+        return abs(first - second)
+
+    return scored.within_strata(codes, label, gap)
 
 
 def cell_rate(scored: ScoredPeople, code: int, label: int | None, cell: int) -> float:
@@ -311,7 +313,7 @@ def _distance_interval(pair: GroupPair, means: Interval, confidence: float) -> I
     for own in (first, second):
         points, mass = joined_points(own, _CELLS)
         cost = cdist(points, points, "cityblock") / 2.0
-        size = max(round(own.weights.size), 1)
+        size = own.weights.worth
         drawn = generator.multinomial(size, mass / mass.sum(), size=_DRAWS) / size
         wrong += [_between(row, mass, cost) for row in drawn]
     most = float(np.quantile(wrong, confidence))

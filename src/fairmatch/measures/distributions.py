@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -179,16 +179,10 @@ class GroupScores:
 
         With survey weights, both are of the effective number of people.
         """
-        weights, selected = self.weights, self.selected(settings)
-        if not len(selected):
+        if self.weights.total <= 0.0:
             return 0.0, 0
-        if weights.is_survey:
-            share, size = weights.rate(selected)
-            people = max(round(size), 1)
-            return share * people, people
-        if weights.values is None:
-            return float(selected.sum()), len(selected)
-        return float((selected * weights.values).sum()), int(weights.values.sum())
+        rate = self.weights.rate(self.selected(settings))
+        return rate.hits, rate.people
 
     def against_rest(self, cell: int, settings: Settings) -> GroupScores:
         """Return one of several classes against the rest: 1 for who is decided to be in it.
@@ -338,6 +332,14 @@ class ScoredPeople:
             )
         total = sum(weight for weight, _, _ in found)
         return [(weight / total, stratum, scored) for weight, stratum, scored in found]
+
+    def within_strata(
+        self, codes: tuple[int, int], label: int | None, gap: Callable[[ScoredPeople], float]
+    ) -> float:
+        """Return a gap between two groups: the mean of those within strata, if there are strata."""
+        if self.people.strata is None:
+            return gap(self)
+        return sum(weight * gap(own) for weight, _, own in self.comparable(codes, label))
 
     @cached_property
     def levels(self) -> ScoredPeople:

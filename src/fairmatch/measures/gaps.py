@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -844,15 +845,15 @@ def _difference(measure: Measure, scored: ScoredPeople, codes: tuple[int, int]) 
     """Return the first group's level minus the second's, summed over classes, within strata."""
     if scored.settings.outcome.several:
         return favoured_share(scored, codes[0]) - favoured_share(scored, codes[1])
-    total = 0.0
-    for label in measure.labels:
-        strata = [(1.0, 0, scored)]
-        if scored.people.strata is not None:
-            strata = scored.comparable(codes, label)
-        for weight, _, own in strata:
-            first, second = (measure.level(own.part(c, label), own.settings) for c in codes)
-            total += weight * (first - second)
-    return total
+
+    def difference(own: ScoredPeople, label: bool | None) -> float:
+        first, second = (measure.level(own.part(code, label), own.settings) for code in codes)
+        return first - second
+
+    return sum(
+        scored.within_strata(codes, label, partial(difference, label=label))
+        for label in measure.labels
+    )
 
 
 def _better(first: Any, second: Any, difference: float) -> Any:

@@ -282,10 +282,12 @@ def weighted_mean_difference(
 ) -> Limits:
     """Return Welch's interval of the second weighted mean minus the first."""
     parts = np.array([first.error(width), second.error(width)])
+    difference = second.mean - first.mean
+    if not parts.any():  # numbers without known bounds, all equal in each group
+        return difference, difference
     freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
     freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
     half = _quantile(freedom, confidence) * float(np.sqrt(parts.sum()))
-    difference = second.mean - first.mean
     return difference - half, difference + half
 
 
@@ -392,51 +394,61 @@ class Interval:
 
 
 class ScoreGrid:
-    """The scores of two groups, counted in cells and resampled many times at once."""
+    r"""The scores of two groups, counted in cells and resampled many times at once.
+
+    Notes
+    -----
+    With survey weights, a resample draws as many people as the weights of a group are worth
+    (`Weights.size`), from the weighted distribution of the scores. To test equality, both groups
+    are drawn from the weighted distribution of all people; people who are counted are dealt out to
+    two groups of their sizes.
+    """
 
     def __init__(
         self,
         scores: Sequence[FloatArray],
+        weights: Sequence[Weights] | None = None,
         *,
         bins: int,
         n_resamples: int,
         generator: np.random.Generator,
-        people: Sequence[FloatArray | None] = (None, None),
         cells: int = CELLS,
     ) -> None:
-        ones = [
-            np.ones(len(own)) if given is None else given
-            for own, given in zip(scores, people, strict=True)
-        ]
-        pooled, last = _ordered(np.concatenate(scores), np.concatenate(ones))
+        weights = [Weights(len(own)) for own in scores] if weights is None else weights
+        self._is_survey = weights[0].is_survey
+        self.sizes = weights[0].worth, weights[1].worth
+        people = [_people(own) for own in weights]
+        pooled, last = _ordered(np.concatenate(scores), np.concatenate(people))
         different = pooled[np.append(True, pooled[1:] != pooled[:-1])]
         if len(different) > cells:
-            at = np.linspace(0, last[-1] - 1, cells + 1).astype(np.intp)[1:-1]
-            different = np.unique(pooled[np.searchsorted(last, at, side="right")])
+            most = last[-1] if self._is_survey else last[-1] - 1.0
+            at = np.searchsorted(
+                last,
+                np.linspace(0.0, most, cells + 1)[1:-1],
+                side="left" if self._is_survey else "right",
+            )
+            different = np.unique(pooled[np.minimum(at, len(pooled) - 1)])
         self._bin_borders = bin_borders(bins)
         borders = np.union1d(different, self._bin_borders)
-        places = [np.searchsorted(borders, s, side="right") for s in scores]
+        places = [np.searchsorted(borders, own, side="right") for own in scores]
         n_cells = len(borders) + 1
         counts = np.stack(
-            [np.bincount(c, own, minlength=n_cells) for c, own in zip(places, ones, strict=True)]
-        ).astype(np.int64)
+            [np.bincount(at, own, n_cells) for at, own in zip(places, people, strict=True)]
+        )
         sums = np.bincount(
-            np.concatenate(places),
-            np.concatenate(scores) * np.concatenate(ones),
-            minlength=n_cells,
+            np.concatenate(places), np.concatenate(scores) * np.concatenate(people), n_cells
         )
         kept = counts.sum(axis=0) > 0
-        self.counts = counts[:, kept]
+        self.counts = counts[:, kept] if self._is_survey else counts[:, kept].astype(np.int64)
         ends = np.append(np.searchsorted(pooled, borders), len(pooled))
         starts = np.append(0, ends[:-1])
         # The mean score of a cell; where it holds one score, that score without rounding.
         self.values: FloatArray = np.clip(
             sums[kept] / self.counts.sum(axis=0), pooled[starts[kept]], pooled[ends[kept] - 1]
         )
-        self.sizes = int(counts[0].sum()), int(counts[1].sum())
         self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
         self._scores = scores[0], scores[1]
-        self._people = people
+        self._weights = weights[0], weights[1]
         self._n_resamples, self._generator = n_resamples, generator
         self._shares = [own / own.sum() for own in self.counts]
         self._estimate = np.cumsum(self._shares[0] - self._shares[1])
@@ -457,7 +469,7 @@ class ScoreGrid:
     def _permuted(self) -> FloatArray:
         """All people dealt out to two groups of these sizes: the differences."""
         pooled, (first, second) = self.counts.sum(axis=0), self.sizes
-        if first + second < _MOST_DEALT:
+        if not self._is_survey and first + second < _MOST_DEALT:
             drawn = self._generator.multivariate_hypergeometric(
                 pooled, first, size=self._n_resamples, method="marginals"
             )
@@ -472,7 +484,17 @@ class ScoreGrid:
 
     def mean_gap(self, confidence: float) -> Interval:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
-        return Interval(*fold(mean_difference(*self._scores, confidence, counts=self._people)))
+        return Interval(*fold(self._difference(*self._scores, confidence, (0.0, 1.0))))
+
+    def _difference(
+        self, first: FloatArray, second: FloatArray, confidence: float, within: Limits
+    ) -> Limits:
+        """Return the interval of the difference of two means, of numbers within these bounds."""
+        if self._is_survey:
+            moments = self._weights[0].moments(first), self._weights[1].moments(second)
+            return weighted_mean_difference(*moments, confidence)
+        counts = [own.values for own in self._weights]
+        return mean_difference(first, second, confidence, within=within, counts=counts)
 
     def wasserstein(self, confidence: float) -> Interval:
         """Compute the interval of the area between the distribution functions."""
@@ -487,13 +509,16 @@ class ScoreGrid:
         )
 
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
+        """Return the upper limit of the gap between the means of a function of the score.
+
+        Of all functions with slopes 1 and -1, it is the one whose gap is largest in the sample.
+        """
         steps = -np.sign(self._estimate[:-1]) * widths
         heights = np.append(0.0, np.cumsum(steps))
         beyond = max(self.values[0], 1.0 - self.values[-1])
         within = float(heights.min() - beyond), float(heights.max() + beyond)
         first, second = (np.interp(scores, self.values, heights) for scores in self._scores)
-        limits = mean_difference(first, second, confidence, within=within, counts=self._people)
-        return fold(limits)[1]
+        return fold(self._difference(first, second, confidence, within))[1]
 
     def kolmogorov_smirnov(self, confidence: float) -> Interval:
         """Compute the interval of the largest difference between the distribution functions."""
@@ -558,6 +583,13 @@ class ScoreGrid:
         p_value = (1 + reached) / (1 + len(permuted))
         # A lower limit may be wrong only half as often as an interval.
         return Interval(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
+
+
+def _people(weights: Weights) -> FloatArray:
+    """Return how many people each row stands for: in a survey, their sum is the effective size."""
+    if weights.values is None:
+        return np.ones(weights.n_rows)
+    return weights.values / weights.total * weights.worth if weights.is_survey else weights.values
 
 
 def _ordered(values: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -629,94 +661,6 @@ def pair_mean(
     return min(low, below), max(high, above)
 
 
-class WeightedGrid(ScoreGrid):
-    r"""The weighted scores of two groups, counted in cells and resampled many times at once.
-
-    Notes
-    -----
-    A resample draws as many people as the weights of a group are worth (`Weights.size`), from
-    the weighted distribution of the scores. To test equality, both groups are drawn from the
-    weighted distribution of all people. These draws take the place of permutations.
-    """
-
-    def __init__(
-        self,
-        scores: Sequence[FloatArray],
-        weights: Sequence[Weights],
-        *,
-        bins: int,
-        n_resamples: int,
-        generator: np.random.Generator,
-        cells: int = CELLS,
-    ) -> None:
-        self._bin_borders = bin_borders(bins)
-        self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
-        shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
-        borders = np.union1d(
-            _borders(np.concatenate(scores), np.concatenate(shares), cells), self._bin_borders
-        )
-        places = [np.searchsorted(borders, own, side="right") for own in scores]
-        counts = np.stack(
-            [
-                np.bincount(at, own, minlength=len(borders) + 1)
-                for at, own in zip(places, shares, strict=True)
-            ]
-        )
-        sums = np.zeros(len(borders) + 1)
-        for at, own, values in zip(places, shares, scores, strict=True):
-            sums += np.bincount(at, own * values, minlength=len(borders) + 1)
-        kept = counts.sum(axis=0) > 0
-        self.counts = counts[:, kept]
-        self.values: FloatArray = sums[kept] / self.counts.sum(axis=0)
-        self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
-        self._scores = scores[0], scores[1]
-        self._weights = weights[0], weights[1]
-        self._n_resamples, self._generator = n_resamples, generator
-        self._shares = [own / own.sum() for own in self.counts]
-        self._estimate = np.cumsum(self._shares[0] - self._shares[1])
-
-    @cached_property
-    def _permuted(self) -> FloatArray:
-        return self._draw([self.counts.sum(axis=0) / self.counts.sum()] * 2)
-
-    def mean_gap(self, confidence: float) -> Interval:
-        """Compute the interval of the gap between mean scores: that of the difference, folded."""
-        return Interval(*self._difference(*self._scores, confidence))
-
-    def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
-        """Return the upper limit of the gap between the means of a function of the score.
-
-        Of all functions with slopes 1 and -1, it is the one whose gap is largest in the sample.
-        """
-        heights = np.append(0.0, np.cumsum(-np.sign(self._estimate[:-1]) * widths))
-        first, second = (np.interp(own, self.values, heights) for own in self._scores)
-        return self._difference(first, second, confidence)[1]
-
-    def _difference(
-        self, first: FloatArray, second: FloatArray, confidence: float
-    ) -> tuple[float, float]:
-        moments = self._weights[0].moments(first), self._weights[1].moments(second)
-        return fold(weighted_mean_difference(*moments, confidence))
-
-
-def _shares(weights: Weights) -> FloatArray:
-    assert weights.values is not None
-    shares: FloatArray = weights.values / weights.total
-    return shares
-
-
-def _borders(scores: FloatArray, weights: FloatArray, cells: int) -> FloatArray:
-    """Return the different scores, or quantiles of them if there are more scores than cells."""
-    order = np.argsort(scores, kind="stable")
-    ordered, mass = scores[order], np.cumsum(weights[order])
-    different: FloatArray = ordered[np.append(True, ordered[1:] != ordered[:-1])]
-    if len(different) <= cells:
-        return different
-    at = np.searchsorted(mass, np.linspace(0.0, mass[-1], cells + 1)[1:-1])
-    borders: FloatArray = np.unique(ordered[np.minimum(at, len(ordered) - 1)])
-    return borders
-
-
 # How intervals are made: for people, and with survey weights.
 _METHODS = {
     "rates": "Newcombe's interval of the signed difference, folded at 0",
@@ -773,15 +717,14 @@ class GroupPair:
         shares = self.scored.settings.shares
         scores = shares(first.values), shares(second.values)
         weights = first.weights, second.weights
-        drawn: dict[str, Any] = {
-            "bins": SCORE_BINS,
-            "n_resamples": self.n_resamples,
-            "generator": self.stream(0),
-            "cells": CELLS if len(self.scored.codes) < _MANY_GROUPS else _FEW_CELLS,
-        }
-        if self.scored.weights.is_survey:
-            return WeightedGrid(scores, weights, **drawn)
-        return ScoreGrid(scores, people=[own.values for own in weights], **drawn)
+        return ScoreGrid(
+            scores,
+            weights,
+            bins=SCORE_BINS,
+            n_resamples=self.n_resamples,
+            generator=self.stream(0),
+            cells=CELLS if len(self.scored.codes) < _MANY_GROUPS else _FEW_CELLS,
+        )
 
 
 Labels: TypeAlias = tuple[bool | None, ...]
@@ -833,10 +776,9 @@ def interval_of_scores(name: str) -> IntervalMethod:
 def _interval_of_ones(pair: GroupPair, confidence: float) -> Interval:
     """Return the interval of a gap of decisions: that of the shares of people at the upper end."""
     least = pair.scored.settings.within[0]
-    rates = [own.weights.rate(own.values > least) for own in pair.parts()]
-    sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)
-    hits = rates[0][0] * sizes[0], rates[1][0] * sizes[1]
-    return Interval(*fold(rate_difference(hits, sizes, confidence)))
+    first, second = (own.weights.rate(own.values > least) for own in pair.parts())
+    hits, people = (first.hits, second.hits), (first.people, second.people)
+    return Interval(*fold(rate_difference(hits, people, confidence)))
 
 
 LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], float]
@@ -849,12 +791,7 @@ def limit_of_rates(groups: Sequence[GroupScores], error: float, settings: Settin
     counts of people. With survey weights it is approximate: a group counts by its effective number
     of rows.
     """
-    counts = []
-    for group in groups:
-        mass = _mass(group)
-        chosen, mass = group.selected(settings)[mass > 0.0], mass[mass > 0.0]
-        size = max(1, int(mass.sum() if not group.weights.is_survey else _kish(mass)))
-        counts.append((float(np.average(chosen, weights=mass)) * size, size))
+    counts = [group.counts(settings) for group in groups]
     if not any(group.weights.is_survey for group in groups):
         return largest_gap_limit([(round(hits), size) for hits, size in counts], 1.0 - error)
     # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
@@ -865,50 +802,22 @@ def limit_of_rates(groups: Sequence[GroupScores], error: float, settings: Settin
     )
 
 
-def _kish(mass: FloatArray) -> float:
-    """Return how many people of equal weight the rows are worth."""
-    return float(mass.sum() ** 2 / (mass**2).sum())
-
-
 def limit_of_means(groups: Sequence[GroupScores], error: float, settings: Settings) -> float:
     """Return an upper limit of the largest gap of mean scores over pairs of groups.
 
     The scores of unweighted people in known bounds have the interval of `mean_difference`. Others
     have Welch's interval.
     """
-    if settings.outcome.has_unit:
-        return _welch_limit(groups, error)
-    if groups[0].weights.values is not None:
-        return min(1.0, _welch_limit(groups, error))
-    if min(len(group.values) for group in groups) < 2:
-        return 1.0
-    level = 1.0 - 2.0 * error
-    return max(
-        fold(mean_difference(a.values, b.values, level))[1] for a, b in combinations(groups, 2)
+    bounded, level = not settings.outcome.has_unit, 1.0 - 2.0 * error
+    if min(group.weights.size for group in groups) < 2.0:
+        return 1.0 if bounded else float("inf")
+    if bounded and groups[0].weights.values is None:
+        return max(
+            fold(mean_difference(a.values, b.values, level))[1] for a, b in combinations(groups, 2)
+        )
+    moments = [group.weights.moments(group.values) for group in groups]
+    width = settings.width if bounded else 0.0
+    limit = max(
+        fold(weighted_mean_difference(a, b, level, width))[1] for a, b in combinations(moments, 2)
     )
-
-
-def _welch_limit(groups: Sequence[GroupScores], error: float) -> float:
-    """Return the largest of Welch's limits; infinite if a group has fewer than two rows."""
-    means, squares, freedom = [], [], []
-    for group in groups:
-        shares = _mass(group) / _mass(group).sum()
-        size = 1.0 / (shares**2).sum()
-        if size < 2.0:
-            return float("inf")
-        mean = float(shares @ group.values)
-        means.append(mean)
-        squares.append(float(shares @ (group.values - mean) ** 2) / (size - 1.0))
-        freedom.append(size - 1.0)
-    limits = []
-    for a, b in combinations(range(len(means)), 2):
-        wrong = squares[a] + squares[b]
-        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
-        degrees = wrong**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
-        limits.append(abs(means[a] - means[b]) + stdtrit(degrees, 1.0 - error) * np.sqrt(wrong))
-    return float(max(limits))
-
-
-def _mass(group: GroupScores) -> FloatArray:
-    values = group.weights.values
-    return np.ones(len(group.values)) if values is None else values
+    return min(1.0, limit) if bounded else limit

@@ -176,8 +176,8 @@ def dependence(
         own = weights[rows] * (scores[rows] - means[cell]) / mass[cell]
         errors[cell] = _error(own, persons[rows])
         if decisions:
-            size = Weights(int(rows.sum()), weights[rows], persons=persons[rows]).size
-            limits = wilson(means[cell] * size, max(round(size), 1), level)
+            worth = Weights(int(rows.sum()), weights[rows], persons=persons[rows]).worth
+            limits = wilson(means[cell] * worth, worth, level)
         else:
             off = float(stdtrit(max(people - 1.0, 1.0), (1.0 + level) / 2.0)) * errors[cell]
             limits = float(means[cell]) - off, float(means[cell]) + off

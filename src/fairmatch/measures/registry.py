@@ -148,11 +148,11 @@ class Measure:
         return float(joined([self._pair(scored, codes, label) for label in self.labels], self.agg))
 
     def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
-        if scored.people.strata is not None:  # the mean of the gaps within the strata
-            parts = scored.comparable(codes, label)
-            return sum(weight * self._pair(own, codes, label) for weight, _, own in parts)
-        first, second = (scored.part(code, label) for code in codes)
-        return self.of_pair(first, second, scored.settings)
+        def gap(own: ScoredPeople) -> float:
+            first, second = (own.part(code, label) for code in codes)
+            return self.of_pair(first, second, own.settings)
+
+        return scored.within_strata(codes, label, gap)
 
     def of_classes(self) -> ClassGap:
         """Return what the measure is for several classes. Raise if it is nothing."""

@@ -33,6 +33,33 @@ class Moments:
         return max(self.variance, floor) / self.size
 
 
+@dataclass(frozen=True)
+class Rate:
+    """A share of people, and how many people it rests on.
+
+    Examples
+    --------
+    >>> rate = Rate(0.25, 8.4, is_whole=False)
+    >>> rate.hits, rate.people
+    (2.0, 8)
+    """
+
+    share: float  #: The weighted share.
+    size: float  #: How many people it rests on: an effective number with survey weights.
+    is_whole: bool = True  #: Whether people are counted, so that hits are a whole number.
+
+    @property
+    def people(self) -> int:
+        """The size as a whole number, at least one."""
+        return max(round(self.size), 1)
+
+    @property
+    def hits(self) -> float:
+        """How many of these people the share amounts to."""
+        found = self.share * self.people
+        return float(round(found)) if self.is_whole else found
+
+
 @dataclass(frozen=True, eq=False)
 class Weights:
     r"""Weight of every row, and what kind of weight it is.
@@ -116,17 +143,18 @@ class Weights:
             return self.values
         return self.values * (self.size / self.total)
 
-    def rate(self, hits: BoolArray) -> tuple[float, float]:
+    def rate(self, hits: BoolArray) -> Rate:
         """Return the share of hits, and how many people the share rests on."""
         if self.values is None:
-            return float(hits.sum() / len(hits)), len(hits)
+            return Rate(float(hits.sum() / len(hits)), len(hits))
         share = float(self.values @ hits / self.total)
-        if self.is_counts or not 0.0 < share < 1.0:
-            return share, self.size
+        if self.is_counts:
+            return Rate(share, self.size)
+        size = self.size
         spread = self._squared(self.values * (hits - share)) / self.total**2
-        if spread == 0.0:
-            return share, self.size
-        return share, min(self.size, share * (1.0 - share) / spread)
+        if spread > 0.0 and 0.0 < share < 1.0:
+            size = min(size, share * (1.0 - share) / spread)
+        return Rate(share, size, is_whole=False)
 
     def moments(self, values: FloatArray) -> Moments:
         """Return the mean of some values, and how well it is known."""
