@@ -13,7 +13,7 @@ from pathlib import Path
 
 TOPICS = (
     *("scores", "transport", "nearest", "blocks", "learning", "boosting", "classes", "anymodel"),
-    *("audit", "explain", "monitor", "threads"),
+    *("audit", "sizes", "explain", "monitor", "threads"),
     *("parquet", "growth", "match_rows", "paths", "million"),
     *("fair_fit", "kept", "uneven", "promise", "limits"),
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from dataclasses import replace
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -15,18 +18,57 @@ from fairmatch.auditing.impact import write_tables
 from fairmatch.exceptions import InputError
 
 FAST = {"n_resamples": 100, "n_subsets": 20, "n_sample": 200}
-COUNTS = {"n_rows", "n_people", "n_selected", "n_unknown", "n_missing", "score_counts", "n_sampled",
-          "decisions", "undesirable_flips", "group_size", "reference_size"}  # fmt: skip
+# Whole numbers in the JSON that count no people.
+OTHERS = {"schema_version", "seed", "n_empty", "n_homogeneous", "settings"}
+# Numbers of people that need not be whole: sums of weights.
+SUMS = {"group_size", "reference_size", "weight_selected", "effective_size"}
 
 
 def counts(facts: Any, name: str = "") -> list[tuple[str, float]]:
-    """Return every number of people in the JSON of an audit, wherever it stands."""
+    """Return every number in the JSON of an audit that may count people, wherever it stands."""
     if isinstance(facts, dict):
-        inside = name in ("decisions", "undesirable_flips")
-        return [c for key, own in facts.items() for c in counts(own, name if inside else key)]
+        every = ((key, own) for key, own in facts.items() if key not in OTHERS)
+        return [c for key, own in every for c in counts(own, f"{name}.{key}")]
     if isinstance(facts, list):
         return [c for own in facts for c in counts(own, name)]
-    return [(name, facts)] if name in COUNTS and isinstance(facts, int | float) else []
+    whole = isinstance(facts, int) and not isinstance(facts, bool)
+    is_sum = isinstance(facts, float) and name.rpartition(".")[2] in SUMS
+    return [(name, facts)] if whole or is_sum else []
+
+
+def small(facts: Any) -> list[tuple[str, float]]:
+    return [(name, count) for name, count in counts(facts) if 0 < count < 10]
+
+
+class Tables(HTMLParser):
+    """The cells of the tables of a page, each with the head of its column."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.heads: list[str] = []
+        self.cells: list[tuple[str, str]] = []
+        self.text: str | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag == "table":
+            self.heads = []
+        if tag == "tr":
+            self.at = 0
+        if tag in ("th", "td"):
+            self.text, self.is_head = "", ("scope", "col") in attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text = None if self.text is None else self.text + data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("th", "td") or self.text is None:
+            return
+        if self.is_head:
+            self.heads.append(self.text.strip())
+        elif self.at < len(self.heads):
+            self.cells.append((self.heads[self.at], self.text.strip()))
+        self.at, self.text = self.at + 1, None
 
 
 def shares(facts: Any) -> list[tuple[float, float]]:
@@ -61,17 +103,81 @@ def hidden():
     )
 
 
+def people_of(n_rare: int) -> dict[str, Any]:
+    """Return people with periods, stages and strata; so many of them are in a rare group."""
+    rng = np.random.default_rng(4)
+    race = rng.choice(["x", "y"], 900).astype(object)
+    race[:n_rare] = "rare"
+    applied = np.arange(900) > 2
+    invited = applied & (rng.random(900) < 0.5)
+    return {
+        "sensitive_features": race,
+        "X": pd.DataFrame({"age": rng.integers(20, 60, 900), "town": rng.choice(list("pqr"), 900)}),
+        "y_true": rng.integers(0, 2, 900),
+        "by": rng.choice([2020, 2021], 900),
+        "stages": {
+            "applied": applied,
+            "invited": invited,
+            "hired": invited & (rng.random(900) < 0.5),
+        },
+    }
+
+
+@pytest.fixture(scope="module", params=[0, 6, 40])
+def staged(request):
+    return audit(**people_of(request.param), given=["town"], **FAST)
+
+
 def test_no_small_count_is_in_the_json(hidden):
-    assert any(0 < count < 10 for _, count in counts(json.loads(hidden.to_json())))
+    assert small(json.loads(hidden.to_json()))
     found = hidden.without_individuals()
     facts = json.loads(found.to_json())
-    small = [(name, count) for name, count in counts(facts) if 0 < count < 10]
-    assert small == []
+    assert small(facts) == []
     for rate, size in shares(facts):
         for people in (rate * size, (1.0 - rate) * size):
             assert not 0.5 <= people < 9.5, (rate, size)
     assert not re.search(r"\b[1-9] (people|person|rows?)\b", found.to_json())
     assert type(found).from_json(found.to_json()) == found
+
+
+def test_no_small_count_is_in_periods_and_stages(staged, tmp_path):
+    from fairmatch.report import write_report
+
+    found = staged.without_individuals()
+    facts = json.loads(found.to_json())
+    assert small(facts) == []
+    for rate, size in shares(facts):
+        for people in (rate * size, (1.0 - rate) * size):
+            assert not 0.5 <= people < 9.5, (rate, size)
+    rare = [own for own in staged.groups if own.label == "rare"]
+    if not rare:  # then nothing has to be left out
+        assert len(found.periods) == 2
+        assert len(found.stages) == 3
+        assert any("invited" in str(file) for file in write_tables([found], tmp_path))
+    else:
+        assert small(json.loads(replace(staged, individuals=None).to_json()))
+    for file in write_tables([found], tmp_path):
+        for row in csv.DictReader(file.read_text().splitlines()):
+            counted = {row[name] for name in row if name == "value" or name.startswith("number")}
+            assert counted
+            assert not {str(number) for number in range(1, 10)} & counted, (file.name, row)
+    page = write_report(found, tmp_path / "page.html").read_text("utf-8")
+    assert_no_small_count(page)
+    if rare:
+        own = write_report(replace(staged, individuals=None), tmp_path / "all.html")
+        with pytest.raises(AssertionError):
+            assert_no_small_count(own.read_text("utf-8"))
+
+
+def assert_no_small_count(page: str) -> None:
+    """Raise if a sentence, a table or a label of a chart counts 1 to 9 people."""
+    found = re.findall(r"\b[1-9] (?:people|person|rows?|selected)\b", page)
+    cells = Tables(page).cells
+    assert cells
+    heads = re.compile("people|rows|selected|lost|gained|number", re.IGNORECASE)
+    found += [cell for cell in cells if heads.search(cell[0]) and re.search(
+        r"(?<![\d.,–-])[1-9](?![\d.,%])", cell[1])]  # fmt: skip
+    assert found == []
 
 
 def test_what_would_reveal_a_small_count_is_withheld(hidden):
@@ -93,9 +199,12 @@ def test_what_would_reveal_a_small_count_is_withheld(hidden):
 def test_no_small_count_is_in_the_tables_to_file(hidden, tmp_path):
     audits = hidden.without_individuals().audits
     for file in write_tables(audits, tmp_path):
-        if file.name == "summary.csv":
-            continue
         table = pd.read_csv(file)
+        if file.name == "summary.csv":
+            numbers = pd.to_numeric(table["value"], errors="coerce").dropna()
+            assert len(numbers)
+            assert not ((numbers > 0) & (numbers < 10)).any()
+            continue
         for name in ("number of people", "number selected"):
             known = pd.to_numeric(table[name], errors="coerce").dropna()
             assert not ((known > 0) & (known < 10)).any()

@@ -97,6 +97,22 @@ def test_stages_in_words_and_few_people_and_spaces(run, tmp_path):
     assert "\u2068" not in printed
 
 
+def test_all_changes_are_printed_and_stages_are_filed(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people["year"] = np.resize([2020, 2021], len(people))
+    people["applied"], people["hired"] = 1, (people.score > 0.5).astype(int)
+    people[["sex", "year", "applied", "hired", "repaid"]].to_csv(table, index=False)
+    labelled = "--label", "repaid", "--positive", "yes", "--by", "year", "--tables", tmp_path / "t"
+    code, printed, _ = run("--stages", "applied,hired", *labelled, score=())
+    assert code == 0
+    for name in ("demographic_parity_gap", "true_positive_gap", "false_positive_gap"):
+        assert re.search(rf"^2020 to 2021 +{name} ", printed, re.MULTILINE)
+    assert "p (Holm) is adjusted for these 3 tests." in printed
+    filed = pd.read_csv(tmp_path / "t" / "hired_of_applied_sex.csv")
+    assert filed.columns[0] == "sex"
+    assert filed["number selected"].sum() == people.hired.sum()
+
+
 def test_periods_and_stages_are_printed_and_written(run, table, tmp_path):
     people = pd.read_csv(table)
     people["year"] = np.resize([2020, 2021], len(people))

@@ -20,7 +20,7 @@ from fairmatch.auditing.audit import (
     predict_people,
     score_people,
 )
-from fairmatch.auditing.facts import Audit, Comparison
+from fairmatch.auditing.facts import Audit, Comparison, ImpactTable
 from fairmatch.exceptions import InputError
 from fairmatch.people.bands import bands
 from fairmatch.people.checks import check_names
@@ -326,9 +326,17 @@ def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> A
                 f"For {column.n_missing:,} people {column.name!r} is missing. They are shown as "
                 f"unknown, and are compared with nobody.{words}"
             )
-    impact, attributes = found.impact, read.named("sensitive")
-    if len(attributes) == 1:
-        impact = tuple(replace(table, attributes=tuple(attributes)) for table in impact)
+    attributes = tuple(read.named("sensitive"))
+
+    def named(tables: tuple[ImpactTable, ...]) -> tuple[ImpactTable, ...]:
+        several = len(attributes) > 1
+        return tables if several else tuple(replace(own, attributes=attributes) for own in tables)
+
     return replace(
-        found, provenance=provenance, columns=read.columns, notes=tuple(notes), impact=impact
+        found,
+        provenance=provenance,
+        columns=read.columns,
+        notes=tuple(notes),
+        impact=named(found.impact),
+        stages=tuple(replace(one, impact=named(one.impact)) for one in found.stages),
     )

@@ -236,7 +236,7 @@ _YES = {True: "yes", False: "no", None: ""}
 
 
 def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
-    """Write one CSV file per attribute, one for all attributes crossed, and a summary."""
+    """Write one CSV file per attribute, one for all crossed, those of each stage, and a summary."""
     home, written = Path(folder), []
     if any(audit.kind == "number" for audit in audits):
         raise InputError(
@@ -251,8 +251,12 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
     for audit in audits:
         place = home if len(audits) == 1 else home / _file_name(audit.model_name, folders)
         taken = {"summary"}
-        for table in audit.impact:
-            file = place / f"{_file_name('_'.join(table.attributes), taken)}.csv"
+        tables = [(table.attributes, table) for table in audit.impact]
+        for stage in audit.stages:
+            step = stage.stage, "of", stage.among
+            tables += [((*step, *table.attributes), table) for table in stage.impact]
+        for words, table in tables:
+            file = place / f"{_file_name('_'.join(words), taken)}.csv"
             written.append(write_whole(file, _csv(_rows(table))))
         written.append(write_whole(place / "summary.csv", _csv(_summary(audit))))
     return written

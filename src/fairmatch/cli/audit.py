@@ -480,21 +480,25 @@ def _print_periods(audit: Audit) -> None:
     ]
     heads = [f"{first} [{level} interval]"] + ["smallest ratio"] * (audit.threshold is not None)
     print_table(["period", "people", *heads], rows)
-    changes = [one for one in audit.changes if one.measure == first]
+    if not audit.changes:
+        return
     print_table(
-        ["change", "group", "difference", f"change [{level} interval]", "p", "p (Holm)"],
+        ["change", "of", "group", "difference", f"change [{level} interval]", "p", "p (Holm)"],
         [
             [
                 f"{one.before} to {one.after}",
+                one.measure,
                 f"{with_spaces_shown(one.group)} less {one.reference}",
                 f"{one.differences[0]:z.4f} to {one.differences[1]:z.4f}",
                 _shown(one.change),
                 f"{one.p_value:.3g}",
                 f"{one.p_adjusted:.3g}",
             ]
-            for one in changes
+            for one in audit.changes
         ],
     )
+    if len(audit.changes) > 1:
+        print(f"p (Holm) is adjusted for these {len(audit.changes):,} tests.")
 
 
 def _print_given(audit: Audit) -> None:

@@ -669,7 +669,8 @@ def period_figure(audits: Sequence[Audit]) -> Figure | None:
         return None
     title = gap_title(audits[0].periods[0].gaps[0].name, audits[0])
     reference = group_words(audits[0].reference or "")
-    return _figure("periods", rows, *_intervals(rows, _ALIKE), title=title, reference=reference)
+    words = {"title": title, "reference": reference, "n_changes": len(audits[0].changes)}
+    return _figure("periods", rows, *_intervals(rows, _ALIKE), **words)
 
 
 def stage_figure(audits: Sequence[Audit]) -> Figure | None:
