@@ -669,8 +669,14 @@ def period_figure(audits: Sequence[Audit]) -> Figure | None:
         return None
     title = gap_title(audits[0].periods[0].gaps[0].name, audits[0])
     reference = group_words(audits[0].reference or "")
-    words = {"title": title, "reference": reference, "n_changes": len(audits[0].changes)}
-    return _figure("periods", rows, *_intervals(rows, _ALIKE), **words)
+    return _figure(
+        "periods",
+        rows,
+        *_intervals(rows, _ALIKE),
+        title=title,
+        reference=reference,
+        n_changes=len(audits[0].changes),
+    )
 
 
 def stage_figure(audits: Sequence[Audit]) -> Figure | None:
