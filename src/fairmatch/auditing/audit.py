@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -307,10 +307,7 @@ def audit(
     >>> print(f"{hours.gap('mean_parity_gap').value:.2f} hours, threshold {hours.threshold}")
     10.00 hours, threshold None
     """
-    refuse_other_order(
-        y_score=y_score, X=X, sensitive_features=sensitive_features, y_true=y_true,
-        sample_weight=sample_weight, ids=ids,
-    )  # fmt: skip
+    asked = dict(locals())
     names, reached = ([], []) if stages is None else read_stages(stages)
     if reached:
         _refuse_given(
@@ -321,56 +318,14 @@ def audit(
             score_range=score_range,
             favourable=None if favourable == "high" else favourable,
         )
-        y_score, outcome = reached[-1].astype(float), names[-1] if outcome is None else outcome
+        y_score = reached[-1].astype(float)
+        asked["outcome"] = names[-1] if outcome is None else outcome
     elif y_score is None:
         raise InputError("An audit needs y_score, or stages. Pass one.", parameter="y_score")
-    several, plain = None, plain_model(y_score)
-    if kind in (None, "probability"):
-        named = classes is not None or not isinstance(favourable, str)
-        y_score = _class_table(y_score, X, sensitive_features, named=named)
-        read = read_models({model_name: y_score}, classes, favourable, y_true, pos_label)
-        y_score, several, pos_label = read[0].get(model_name), read[1].get(model_name), read[2]
-        favourable = favourable if isinstance(favourable, str) else "high"
-    if several is not None:
-        rules = {"threshold": threshold, "top": top, "score_range": score_range}
-        _refuse_given(_LARGEST, **rules)
-        y_score, y_true, pos_label = several.decisions, several.positive, 1
-        outcome = several.words if outcome is None else outcome
-    settings = AuditSettings(
-        **_selection(threshold, top, score_range),
-        confidence=confidence,
-        n_resamples=n_resamples,
-        n_sample=n_sample,
-        n_subsets=n_subsets,
-        min_group_size=min_group_size,
-        random_state=random_state,
-        favourable=favourable,  # type: ignore[arg-type]
-        outcome=outcome,
-        weight_kind=weight_kind,
-        kind=_kind(y_score) if kind is None else kind,
-        reference=None if reference is None else str(reference),
-    )
-    roster, scores = _read(
-        {model_name: y_score},
-        settings,
-        sensitive_features,
-        X=X,
-        y_true=y_true,
-        sample_weight=sample_weight,
-        ids=ids,
-        pos_label=pos_label,
-        keep=keep,
-        given=given,
-        similarity=similarity,
-        categorical=categorical,
-        entered=reached[0] if reached else None,
-    )
-    if several is not None:
-        roster = ordered_by_classes(roster, [several])
-    about = About(title, author, date, purpose)
-    data = _audited(roster, scores, model_name, settings)
+    models = _open({model_name: y_score}, asked, entered=reached[0] if reached else None)
+    roster, data, several = models.roster, models.data[model_name], bool(models.several)
     if data.groups.memberships is not None:
-        if several is not None:
+        if several:
             raise InputError(
                 "Probabilities of groups and several classes do not combine in an audit. Audit one "
                 "class against the rest, or use fairmatch.measures.",
@@ -386,16 +341,14 @@ def audit(
             "groups are probabilities. People are matched only if their groups are known.",
             similarity=None if default else similarity,
         )
-        return _build_estimated(roster, data, model_name, about, known)
+        return _build_estimated(roster, data, model_name, models.about, known)
     if known is not None:
         raise InputError(
             "known was given, and sensitive_features holds the groups themselves. Leave known out, "
             "or pass fairmatch.group_probabilities(…) as sensitive_features.",
             parameter="known",
         )
-    found = build_audit(roster, data, model_name, about, progress)
-    if several is not None:
-        found = with_classes(found, data, roster, several)
+    (found,) = models.audits(progress)
     if reached:
         kept = slice(None) if roster.positions is None else roster.positions
         found = replace(found, stages=stage_facts(data, names, [own[kept] for own in reached]))
@@ -406,8 +359,8 @@ def audit(
         parts, changes = period_facts(data, periods)
         notes = (*found.notes, *undated_note(data, periods))
         found = replace(found, periods=parts, changes=changes, notes=notes)
-    has_plain = plain is not None and several is None
-    scored = partial(_scores_of, plain, roster, settings) if has_plain else None
+    plain = None if several else plain_model(y_score)
+    scored = None if plain is None else partial(_scores_of, plain, roster, data.settings)
     remember_people(found, roster.people, data.scores, scored)
     return found
 
@@ -492,38 +445,9 @@ def compare_models(
             "single one with fairmatch.audit.",
             parameter="y_scores",
         )
-    about = About(**{name: settings.pop(name, None) for name in _ABOUT})
-    progress = settings.pop("progress", None)
-    columns = {name: settings.pop(name, own) for name, own in _COLUMNS.items()}
-    scored = {f"y_scores[{name!r}]": own for name, own in y_scores.items()}
-    refuse_other_order(
-        **scored, X=X, sensitive_features=sensitive_features, y_true=y_true,
-        sample_weight=columns["sample_weight"], ids=columns["ids"],
-    )  # fmt: skip
-    rules = {name: settings.pop(name, None) for name in ("threshold", "top", "score_range")}
-    classes, several = settings.pop("classes", None), dict[str, ClassScores]()
-    if settings.get("kind") in (None, "probability"):
-        good = settings.get("favourable", "high")
-        named = classes is not None or not isinstance(good, str)
-        y_scores = {
-            name: _class_table(own, X, sensitive_features, named=named)
-            for name, own in y_scores.items()
-        }
-        asked = classes, good, y_true, columns["pos_label"]
-        y_scores, several, columns["pos_label"] = read_models(y_scores, *asked)
-        settings |= {"favourable": good if isinstance(good, str) else "high"}
-    if several:
-        _refuse_given(_LARGEST, **rules)
-        first = next(iter(several.values()))
-        y_scores = {name: own.decisions for name, own in several.items()}
-        y_true, columns["pos_label"] = first.positive, 1
-        settings |= {"outcome": settings.get("outcome") or first.words}
-    chosen = _selection(**rules)
-    governed = AuditSettings(**{"kind": _kind(next(iter(y_scores.values()))), **chosen, **settings})
-    columns |= {"X": X, "y_true": y_true, "privileged": privileged}
-    roster, scores = _read(y_scores, governed, sensitive_features, **columns)
-    if several:
-        roster = ordered_by_classes(roster, several.values())
+    given = {"sensitive_features": sensitive_features, "X": X, "y_true": y_true, **settings}
+    models = _open(y_scores, _defaults() | given, privileged=privileged)
+    roster, every, several = models.roster, models.data, models.several
     groups = roster.people.groups
     if groups.memberships is not None:
         raise InputError(
@@ -532,15 +456,10 @@ def compare_models(
             parameter="sensitive_features",
         )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
-    every = {name: _audited(roster, scores, name, governed) for name in scores}
-    audits = tuple(build_audit(roster, own, name, about, progress) for name, own in every.items())
+    audits = models.audits(settings.get("progress"))
     (reference, base), *others = every.items()
     pairs = tuple(_compare(name, own, reference, base, favoured) for name, own in others)
     if several:
-        audits = tuple(
-            with_classes(own, every[name], roster, several[name])
-            for name, own in zip(every, audits, strict=True)
-        )
         pairs = tuple(
             replace(pair, moves=class_moves(base, roster, several[reference], several[pair.model]))
             for pair in pairs
@@ -554,17 +473,100 @@ def compare_models(
     )
 
 
-_ABOUT = ("title", "author", "date", "purpose")
-# The arguments of an audit that describe people, and their defaults.
-_COLUMNS: dict[str, Any] = {
-    "sample_weight": None,
-    "ids": None,
-    "pos_label": 1,
-    "keep": (),
-    "given": None,
-    "similarity": AUTO,
-    "categorical": (),
-}
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return the defaults of an audit's arguments."""
+    return {name: own.default for name, own in inspect.signature(audit).parameters.items()}
+
+
+@dataclass(frozen=True)
+class _Models:
+    """The models of an audit, with the people that they score."""
+
+    roster: Roster
+    data: dict[str, Audited]  #: The people with the scores of each model.
+    several: dict[str, ClassScores]  #: Its class probabilities, where there are several classes.
+    about: About
+
+    def audits(self, progress: Callable[[str], None] | None) -> tuple[Audit, ...]:
+        """Return the audit of every model."""
+        found = []
+        for name, data in self.data.items():
+            one = build_audit(self.roster, data, name, self.about, progress)
+            if name in self.several:
+                one = with_classes(one, data, self.roster, self.several[name])
+            found.append(one)
+        return tuple(found)
+
+
+def _open(
+    y_scores: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    *,
+    privileged: Any = None,
+    entered: NDArray[np.bool_] | None = None,
+) -> _Models:
+    """Read the people and the scores of models. ``asked`` holds the arguments of `audit`."""
+    X, sensitive, y_true = asked["X"], asked["sensitive_features"], asked["y_true"]
+    one = len(y_scores) == 1
+    scored = {"y_score" if one else f"y_scores[{name!r}]": own for name, own in y_scores.items()}
+    columns = {name: asked[name] for name in ("sample_weight", "ids")}
+    refuse_other_order(**scored, X=X, sensitive_features=sensitive, y_true=y_true, **columns)
+    rules = {name: asked[name] for name in ("threshold", "top", "score_range")}
+    favourable, outcome, pos_label = asked["favourable"], asked["outcome"], asked["pos_label"]
+    several: dict[str, ClassScores] = {}
+    if asked["kind"] in (None, "probability"):
+        classes = asked["classes"]
+        named = classes is not None or not isinstance(favourable, str)
+        tables = {
+            name: _class_table(own, X, sensitive, named=named) for name, own in y_scores.items()
+        }
+        y_scores, several, pos_label = read_models(tables, classes, favourable, y_true, pos_label)
+        favourable = favourable if isinstance(favourable, str) else "high"
+    if several:
+        _refuse_given(_LARGEST, **rules)
+        first = next(iter(several.values()))
+        y_scores = {name: own.decisions for name, own in several.items()}
+        y_true, pos_label = first.positive, 1
+        outcome = first.words if outcome is None else outcome
+    kind, reference = asked["kind"], asked["reference"]
+    settings = AuditSettings(
+        **_selection(**rules),
+        **{name: asked[name] for name in _SETTINGS},
+        favourable=favourable,
+        outcome=outcome,
+        kind=_kind(next(iter(y_scores.values()))) if kind is None else kind,
+        reference=None if reference is None else str(reference),
+    )
+    roster, scores = _read(
+        y_scores,
+        settings,
+        sensitive,
+        pos_label=pos_label,
+        privileged=privileged,
+        entered=entered,
+        X=X,
+        y_true=y_true,
+        **columns,
+        **{name: asked[name] for name in ("keep", "given", "similarity", "categorical")},
+    )
+    if several:
+        roster = ordered_by_classes(roster, several.values())
+    about = About(**{name: asked[name] for name in ("title", "author", "date", "purpose")})
+    data = {name: _audited(roster, scores, name, settings) for name in scores}
+    return _Models(roster, data, several, about)
+
+
+# The arguments of an audit that are settings of the same name.
+_SETTINGS = (
+    "confidence",
+    "n_resamples",
+    "n_sample",
+    "n_subsets",
+    "min_group_size",
+    "random_state",
+    "weight_kind",
+)
 
 
 def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str, Any]:
