@@ -95,6 +95,31 @@ def test_what_may_have_been_meant_is_suggested(argv, told, capsys):
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--strict", "--strict=True is about the choice by max_gap"),
+        ("--scoring roc_auc", "--scoring='roc_auc' is about the choice by max_gap"),
+        ("--confidence 0.9", "--confidence=0.9 is about the choice by max_gap"),
+        ("--max-gap 0.3 --scoring rocauc", "--scoring='rocauc' is not a scorer"),
+        ("--max-gap 0 --gap-measure mean_parity_gap --strict", "No fairness weight reached"),
+    ],
+)
+def test_a_choice_that_cannot_be_made_saves_no_model(options, told, tmp_path, capsys):
+    out = tmp_path / "model"
+    given = f"train german --rounds 3 --no-picture --out {out} {options}"
+    assert cli.main(given.split()) == 2
+    assert told in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_model_is_chosen_by_another_score(tmp_path, capsys):
+    out = tmp_path / "model"
+    given = f"train german --rounds 3 --no-picture --out {out} --max-gap 0.3 --scoring roc_auc"
+    assert cli.main([*given.split(), "--strict"]) == 0
+    assert fairmatch.load(out).scoring == "roc_auc"
+
+
 def test_a_table_after_an_option_is_no_value_of_it():
     given = ["--score", "a", "--sensitive", "sex,race", "--drop", "x", "p.csv", "q.csv"]
     context = audit.make_context("audit", given)

@@ -73,6 +73,18 @@ _TEST_SIZE = 0.2
     metavar="LEVEL",
     help="Require that the upper confidence limit of the gap is within --max-gap, at this level.",
 )
+@click.option(
+    "--scoring",
+    metavar="NAME",
+    help="The score that --max-gap keeps high: a name of scikit-learn's scorers, such as roc_auc. "
+    "By default accuracy; for a numeric target, the root mean squared error.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Save no model, and exit with 2, if none keeps --max-gap. By default the fairest is kept, "
+    "with a warning.",
+)
 @options.small_groups("learns from them without comparing them")
 @options.unknown("learns from them without comparing them")
 @click.option(
@@ -112,6 +124,8 @@ def train(
     fairness_weight: float | None,
     gap_measure: str | None,
     confidence: float | None,
+    scoring: str | None,
+    strict: bool,
     without_sensitive: bool,
     learner: str | None,
     epochs: int | None,
@@ -145,10 +159,6 @@ def train(
 
     if max_gap is not None and fairness_weight is not None:
         raise InputError("--max-gap chooses the fairness weight. Leave --fairness-weight out.")
-    if confidence is not None and max_gap is None:
-        raise InputError(
-            "--confidence is about the bound --max-gap, which is not set. Set both, or neither."
-        )
     learner = learner or ("boosting" if epochs is None else "network")
     unit, other = ("epochs", "rounds") if learner == "network" else ("rounds", "epochs")
     length = {"epochs": epochs, "rounds": rounds}
@@ -205,6 +215,8 @@ def train(
         criterion=criterion,
         gap_measure=gap,
         confidence=confidence,
+        scoring=scoring,
+        strict=strict,
         small_groups=small_groups or "warn",
         unknown=unknown,
         given=split_names(given, names, "given") or None,

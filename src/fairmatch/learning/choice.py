@@ -528,7 +528,8 @@ class Bound:
                              f"{self.confidence:g}: on the rows set aside for it the upper limit "
                              f"is {_short(limit or 1.0)}.")  # fmt: skip
             at = f"{name.removeprefix('fairness ')} {kept['fairness_weight']:g}"
-            words.append(f"The model that is kept has {_short(gap)} {where}, at {at}; "
+            which = "fairest" if self.strict else "model that is kept"
+            words.append(f"The {which} has {_short(gap)} {where}, at {at}; "
                          f"{trials.widest(place)}.")  # fmt: skip
         if not decides:
             category = category if not reached else ConstantModelWarning

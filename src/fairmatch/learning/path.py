@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 import fairmatch
 from fairmatch.exceptions import InputError
-from fairmatch.learning.choice import FairnessPath, fit_models
+from fairmatch.learning.choice import FairnessPath, check_choice, fit_models
 from fairmatch.learning.estimator import FairClassifier, FairRegressor
 from fairmatch.matching.coupling import Coupling
 
@@ -88,6 +88,7 @@ def fairness_path(
             "choose with calibrate=True.",
             parameter="calibrate",
         )
+    check_choice(estimator)
     estimator._check(fairness_weights, coupling)
     reader = estimator._reader()
     people = reader.read(X, y, sensitive_features, sample_weight)
