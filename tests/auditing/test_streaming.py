@@ -57,6 +57,8 @@ def test_gaps_of_many_files_are_those_in_memory(people, folder, monkeypatch, few
         pos_label=True, n_resamples=100, threshold=0.37,
     )  # fmt: skip
     assert found.n_rows == 6000
+    settings = found.provenance.settings
+    assert (settings["neg_label"], settings["pos_label"]) == ("no", "yes")
     in_cells = [note for note in found.notes if "cells of width 0.001, each" in note]
     assert len(in_cells) == (few == 10)
     share = float(in_cells[0].rstrip(".").split()[-1]) if in_cells else 1e-9

@@ -632,7 +632,7 @@ def test_a_column_that_gives_the_group_away_is_refused(run, table, tmp_path):
     assert "--keep" in error
     code, printed, _ = run("--id", "name", "--keep", "title", tables=[leaking])
     assert code == 0
-    assert "Look at it: column 'title' determines the group." in printed
+    assert "  The column title determines the group. Where it counts" in printed
 
 
 def test_all_columns_that_stop_an_audit_are_named_at_once(run, table, tmp_path):

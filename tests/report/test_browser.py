@@ -103,6 +103,35 @@ def test_every_chart_is_drawn_with_marks(opened):
         assert chart.bounding_box()["width"] > 200
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_text_leaves_its_chart_or_covers_another(browser, report, width):
+    opened = Opened(browser, report, viewport={"width": width, "height": 900}).open_all()
+    found = opened.page.evaluate("""() => {
+      const said = [];
+      for (const chart of document.querySelectorAll("svg.chart")) {
+        const box = chart.getBoundingClientRect();
+        const place = (text) => [text.textContent, text.getBoundingClientRect()];
+        const texts = [...chart.querySelectorAll("text")].map(place);
+        for (const [k, [words, own]] of texts.entries()) {
+          if (own.left < box.left - 3 || own.right > box.right + 3) said.push(["outside", words]);
+          for (const [others, other] of texts.slice(k + 1)) {
+            const wide = Math.min(own.right, other.right) - Math.max(own.left, other.left);
+            const tall = Math.min(own.bottom, other.bottom) - Math.max(own.top, other.top);
+            if (wide > 3 && tall > 4) said.push([words, others]);
+          }
+        }
+      }
+      return said;
+    }""")
+    opened.context.close()
+    assert found == []
+
+
+def test_the_columns_of_a_pair_are_as_dark_as_other_text(opened):
+    table = opened.page.locator("#explorer .person table.pair")
+    assert table.evaluate("(table) => getComputedStyle(table).opacity") == "1"
+
+
 def test_hostile_names_and_values_are_text_and_execute_nothing(opened):
     page = opened.page
     assert page.evaluate("window.hacked") is None

@@ -36,7 +36,7 @@ from fairmatch.report.figures import (
     subset_figure,
 )
 from fairmatch.report.page import _notices
-from fairmatch.report.wording import gap_title, gap_words
+from fairmatch.report.wording import gap_title, gap_words, with_label_words
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 
@@ -155,8 +155,11 @@ class TestGaps:
         assert said(some).startswith("Each group with enough people for a statement is compared")
 
     def test_where_low_scores_are_good_the_label_is_named(self):
-        high = SimpleNamespace(favourable="high", kind="probability", classes=None)
-        low = SimpleNamespace(favourable="low", kind="probability", classes=None)
+        made = SimpleNamespace(settings={})
+        high, low = (
+            SimpleNamespace(favourable=side, kind="probability", classes=None, provenance=made)
+            for side in ("high", "low")
+        )
         assert gap_title("true_positive_gap", high) == "True positive rates"
         assert gap_title("true_positive_gap", low) == "Selection rates with a negative label"
         assert gap_words("false_positive_gap", low).endswith("people with a positive label")
@@ -227,7 +230,7 @@ class TestLabels:
         whats = list(dict.fromkeys(row["what"] for row in accuracy_figure([one]).rows))
         assert whats[0] == f"Share with a {first} label"
         assert whats[2].endswith(f"of people with a {first} label")
-        words = accuracy_figure([one], ("stayed", "left")).rows[0]["what"]
+        words = accuracy_figure([with_label_words(one, ("stayed", "left"))]).rows[0]["what"]
         assert words == f"Share with the label “{'left' if favourable == 'high' else 'stayed'}”"
         # The rate of the first is that of the favourable labels in the table.
         good = np.mean(((scores > 0.5) ^ (np.arange(200) % 3 == 0))[:100] == (favourable == "high"))
@@ -253,7 +256,7 @@ class TestMatching:
     def test_everybody_has_somebody_near_scored_alike_or_nobody_has(self, twins):
         alike, apart = (reach_figure([twins[name]]) for name in ("person", "group"))
         assert said(alike).startswith("For 100%")
-        assert "of group a there is somebody in group b within squared distance" in said(alike)
+        assert "of group a, there is a similar person among group b with nearly" in said(alike)
         assert {row["value"] for row in apart.rows} == {0.0}
 
     def test_alike_is_defined_beside_near(self, twins):
@@ -274,7 +277,7 @@ class TestMatching:
         X = pd.DataFrame({"x": generator.uniform(size=200)})
         one = audit(X["x"], sensitive_features=["a", "b"] * 100, X=X, n_sample=40, **QUICK)
         drawn, all_of_them = said(reach_figure([one])), said(reach_figure([twins["person"]]))
-        assert "of those drawn of group a there is somebody among those drawn of group b" in drawn
+        assert "of those drawn from group a, there is a similar person among those drawn" in drawn
         assert "have a neighbour in the other group, among the sampled people." in drawn
         assert "drawn" not in all_of_them
         assert "nine in ten people have a neighbour in the other group." in all_of_them
@@ -334,7 +337,7 @@ class TestSubsets:
         figure = subset_figure([one])
         assert (
             "4 are listed, 3 of them with people enough for a statement on fresh rows; the "
-            "interval leaves 0 out in 2."
+            "interval excludes 0 for 2 of them."
         ) in said(figure)
         chart = unescape(figure.panels[0].chart)
         for row in figure.rows:
@@ -342,7 +345,9 @@ class TestSubsets:
 
     def test_all_stated_and_none_certain(self, twins):
         one = self.with_subsets(twins["person"], [Estimate(0.2, 0.0, 0.3)] * 2)
-        assert "2 are listed; the interval leaves 0 out in none." in said(subset_figure([one]))
+        assert "2 are listed; the interval excludes 0 for none of them." in said(
+            subset_figure([one])
+        )
         assert "The chart shows" not in said(subset_figure([one]))
 
     def test_a_long_list_says_how_much_of_it_is_drawn(self, twins):

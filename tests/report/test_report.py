@@ -344,7 +344,7 @@ def test_the_report_does_not_import_torch():
 def test_three_sentences_with_their_caveats(hostile):
     selection, matching, subsets = sentences(hostile.audits[0])
     assert "95% interval" in selection
-    assert "paired with people of group" in matching
+    assert "are paired with people of group" in matching
     assert "subsets looked at" in subsets
     same = replace(
         hostile.audits[0],

@@ -1,6 +1,8 @@
 """The sentences of the summary: tables whose truth is known, and what is said of them."""
 
+import re
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -8,13 +10,16 @@ import pytest
 
 from fairmatch import audit
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
-from fairmatch.report import sentences
-from fairmatch.report.drawing import ticks
+from fairmatch.people.leaks import Leak
+from fairmatch.report import sentences, write_filing, write_report
+from fairmatch.report.drawing import dots, ticks
 from fairmatch.report.figures import subset_figure
+from fairmatch.report.page import _is_apart
 from fairmatch.report.wording import (
     _random_difference,
     column_words,
     group_words,
+    leak_sentence,
     listed,
     shown_name,
     shown_number,
@@ -98,7 +103,11 @@ class TestSelection:
 
     def test_rates_below_four_fifths_are_told_beside_the_highest(self):
         first = said(*scores_of({"a": 0.5, "b": 0.2, "c": 0.7, "d": 0.6}))[0]
-        assert "The rate of b is 0.29 and a is 0.71 of that of c, below four fifths." in first
+        assert (
+            "The rates of b (0.29 of it) and a (0.71 of it) are below four fifths of the rate of c."
+        ) in first
+        first = said(*scores_of({"a": 0.5, "b": 0.2}))[0]
+        assert "The rate of b (0.40 of it) is below four fifths of the rate of a." in first
         assert "four fifths" not in said(*scores_of({"a": 0.5, "b": 0.45}))[0]
 
     def test_labels_are_told_in_their_own_words(self):
@@ -111,6 +120,31 @@ class TestSelection:
             f"Of the people with the label “did not reoffend”, {missed[1]:.1%} in group b and "
             f"{missed[0]:.1%} in group a are not selected."
         ) in first
+
+    @pytest.mark.parametrize(
+        ("labels", "words"),
+        [
+            (("did not reoffend", "reoffended"), "the label “reoffended”"),
+            (("<b>no</b>", "<i>yes</i>"), "the label “<i>yes</i>”"),
+            (("0", "1"), "a positive label"),  # texts that say nothing
+            ((0, 1), "a positive label"),
+            ((False, True), "a positive label"),
+        ],
+    )
+    def test_labels_that_are_words_are_called_by_them(self, labels, words, tmp_path):
+        scores, groups = scores_of({"a": 0.8, "b": 0.3})
+        y = [labels[k] for k in np.tile([1, 1, 0, 0, 0], 40)]
+        given = {"sensitive_features": groups, "y_true": y, "pos_label": labels[1], **QUICK}
+        found = audit(scores, **given)
+        assert f"Of the people with {words}, " in sentences(found)[0]
+        assert "with the label “left”, " in sentences(found, label_words=("stayed", "left"))[0]
+        page = write_report(found, tmp_path / "r.html").read_text("utf-8")
+        assert f"Share with {escape(words)}" in page
+        assert ("positive label" in page) == (words == "a positive label")
+        assert "<i>yes" not in page
+        low = audit(scores, favourable="low", **given)
+        other = labels[0] if "“" in words else "negative"
+        assert f"{other}{'”' if '“' in words else ' label'}, " in sentences(low)[0]
 
 
 class TestMatching:
@@ -128,28 +162,44 @@ class TestMatching:
     def test_people_who_are_all_the_same_leave_nothing_to_say(self):
         X = pd.DataFrame({"x": np.zeros(100)})
         second = said(np.linspace(0, 1, 100), ["a", "b"] * 50, X=X)[1]
-        assert "All pairings are equally near here, so nothing is said" in second
+        assert second.endswith("Any other pairs would be just as similar, so this says nothing.")
 
     def test_people_scored_by_what_they_are_are_matched_with_their_twins(self):
         X = pd.DataFrame({"x": np.tile(np.linspace(0, 1, 60), 2)})
-        second = said(X["x"] * 0.6, ["a"] * 60 + ["b"] * 60, X=X)[1]
-        assert second.startswith(
-            "If people of group a are paired with people of group b so that the two of a pair get "
-            "scores as alike as possible (a mean difference of 0.000, within 0.005 of the least), "
-            "they are practically as alike as any partners can be"
+        assert said(X["x"] * 0.6, ["a"] * 60 + ["b"] * 60, X=X)[1] == (
+            "People of group b are paired with people of group a so that the two scores of a pair "
+            "are as close as possible (0.000 apart on average). The people of a pair are as "
+            "similar as any pairing could make them."
         )
 
-    def test_scores_that_follow_another_column_set_people_apart_in_the_first(self):
+    def test_opposite_scores_pair_people_who_are_less_similar_than_chance(self):
+        x = np.tile(np.linspace(0, 1, 100), 2)
+        group = np.repeat(["a", "b"], 100)
+        found = audit(
+            np.where(group == "a", x, 1.0 - x),
+            sensitive_features=group, X=pd.DataFrame({"pay_grade": x}), **QUICK,
+        )  # fmt: skip
+        # x is paired with 1 - x, which is |2x - 1| away: 1/2 on average, and 1/3 at random.
+        second = sentences(found)[1]
+        own, near, chance = map(float, re.findall(r"\d\.\d+|\b0\b", second)[-3:])
+        assert "are even less similar than people paired at random. They differ more" in second
+        assert "mainly in pay grade (" in second
+        assert (own, near, chance) == pytest.approx((0.5, 0.0, 1 / 3), abs=0.02)
+
+    def test_of_several_columns_the_one_that_the_model_uses_differently_is_named(self):
         generator = np.random.default_rng(0)
-        X = pd.DataFrame(
-            {"told_by": generator.uniform(size=120), "other": generator.uniform(size=120)}
-        )
-        group = np.array(["a", "b"] * 60)
-        # The model ranks one group by the column and the other against it.
-        scores = np.where(group == "a", X["told_by"], 1.0 - X["told_by"])
+        people = pd.DataFrame(generator.integers(0, 2, (200, 3)), columns=["used", "p", "q"])
+        people["used"] = np.arange(200) % 2
+        X = pd.concat([people, people], ignore_index=True).astype(str)
+        group = np.repeat(["a", "b"], 200)
+        # Everybody has a twin, but one group is scored for "used" and the other against it.
+        scores = np.where(group == "a", X["used"] == "1", X["used"] == "0").astype(float)
         second = said(scores, group, X=X)[1]
-        assert "They differ most in told by (by 0." in second
-        assert "practically" not in second
+        assert re.search(
+            r"They differ more than necessary mainly in used \((9\d|100)% of the pairs instead of "
+            r"0%; 50% if paired at random\)",
+            second,
+        )
 
     def test_columns_are_told_with_what_the_pairs_show(self):
         x = np.tile(np.linspace(0, 1, 60), 2)
@@ -158,9 +208,9 @@ class TestMatching:
         X = pd.DataFrame({"town": town, "x": x})
         found = audit(x, sensitive_features=group, X=X, keep=["town"], **QUICK)
         assert (
-            "They differ most in town (100% of pairs; the nearest possible 100%, random 100%)"
+            "They mainly differ in town (100% of the pairs; 100% if paired at random)."
         ) in sentences(found)[1]
-        assert sentences(found.without_individuals())[1].endswith("They differ most in town.")
+        assert sentences(found.without_individuals())[1].endswith("They mainly differ in town.")
 
     @pytest.mark.parametrize("real", [True, False])
     def test_random_partners_differ_as_all_pairs_of_them_do(self, real):
@@ -175,13 +225,17 @@ class TestMatching:
             mass @ gaps @ mass
         )
 
-    def test_of_many_groups_the_pair_that_lies_farthest_apart_is_named(self):
-        x = np.tile(np.linspace(0, 1, 60), 3)
+    @pytest.mark.parametrize(("factor", "named"), [(1.0, "c"), (0.5, "b")])
+    def test_of_many_groups_that_of_the_finding_is_named(self, factor, named):
+        """It is that of the lowest rate, or of the least similar pairs where no rate differs."""
+        x = np.tile((np.arange(60) + 0.5) / 60, 3)
         group = np.repeat(["a", "b", "c"], 60)
-        scores = np.where(group == "c", 1.0 - x, x)
-        scores, group, x = np.append(scores, 0.5), np.append(group, "a"), np.append(x, 0.5)
-        second = said(scores, group, X=pd.DataFrame({"x": x}))[1]
-        assert "of group a are paired with people of group c" in second
+        scores = np.where(group == "c", 1.0 - x, np.where(group == "b", factor * x, x))
+        found = audit(scores, sensitive_features=group, X=pd.DataFrame({"x": x}), reference="a",
+                      **QUICK)  # fmt: skip
+        assert found.gap("demographic_parity_gap").value == pytest.approx(1.0 - factor)
+        assert f"of group {named} are paired with people of group a" in sentences(found)[1]
+        assert _is_apart(found) == (named == "c")
 
     def test_decile_scores_have_a_position_too(self):
         generator = np.random.default_rng(0)
@@ -189,7 +243,32 @@ class TestMatching:
         deciles = np.ceil(10 * X["x"]).clip(1, 10) / 10
         second = said(deciles, generator.choice(["a", "b"], 300), X=X)[1]
         assert "tied" not in second
-        assert "of the least), they are" in second
+        assert "The people of a pair are as similar as any pairing could make them." in second
+
+
+@pytest.mark.parametrize(
+    ("leak", "words"),
+    [
+        (("race", "copy", None, None, 1.0), "The column race is the same as the group."),
+        (("pay_grade", "determines", "sex", None, 1.0), "The column “pay grade” determines sex."),
+        (
+            ("zip", "near", "race", "Asian", 0.934),
+            "The column zip nearly determines race Asian (agreement beyond chance 93.4%).",
+        ),
+    ],
+)
+def test_columns_that_give_the_group_away_are_told_in_a_sentence(leak, words):
+    assert leak_sentence(Leak(*leak)).startswith(f"{words} Where it counts in the distance of two ")
+
+
+def test_notes_come_after_the_findings(tmp_path):
+    scores, group = scores_of({"a": 0.8, "b": 0.3})
+    X = pd.DataFrame({"race": group, "x": np.arange(200) % 7})
+    found = audit(scores, sensitive_features=group, X=X, keep=["race"], **QUICK)
+    for write in (write_report, write_filing):
+        text = write(found, tmp_path / "r.html").read_text("utf-8")
+        assert text.index("Of 200 people") < text.index("The column race is the same as the group.")
+        assert "column &#39;race&#39; is the group" not in text
 
 
 class TestSubsets:
@@ -285,3 +364,12 @@ def test_names_and_numbers_as_they_are_written():
     subset = SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair")
     assert subset_name(subset) == "age is above 60 and marital status is not married"
     assert ticks(0.0, 1.0) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def test_a_long_label_of_a_chart_is_broken_into_lines_that_hold_all_of_it():
+    label = "occupation is Exec-managerial and relationship is not Not-in-family and age is above 9"
+    row = {"label": label, "series": "", "value": 0.5, "low": None, "high": None}
+    chart = dots([row], axis="gap", domain=(0.0, 1.0))
+    lines = re.findall(r'<text class="label"[^>]*>([^<]*)</text>', chart)
+    assert " ".join(lines) == label
+    assert max(map(len, lines)) <= 44

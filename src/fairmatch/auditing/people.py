@@ -744,8 +744,9 @@ def _read_labels(y_true: Any, weights: Weights, settings: AuditSettings, pos_lab
         numbers = NUMBER.read(np.array(known.tolist(), dtype=float) if missing.any() else known)
         values[~missing] = numbers
         return Labels(values)
-    values[~missing] = read_labels(known, n_rows=len(known), pos_label=pos_label)
-    return Labels(values, (None, pos_label))
+    positive = read_labels(known, n_rows=len(known), pos_label=pos_label)
+    values[~missing] = positive
+    return Labels(values, (None if positive.all() else known[~positive][0], pos_label))
 
 
 def _unscored(sensitive_features: Any, missing: BoolArray, why: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from glob import escape, glob
@@ -20,7 +20,7 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.audit import audit
+from fairmatch.auditing.audit import audit, label_texts
 from fairmatch.auditing.facts import Audit
 from fairmatch.auditing.people import MOST_MISSING, read_top
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
@@ -279,8 +279,8 @@ class ScoredFiles:
             )
         return found
 
-    def positive(self, written: str | None) -> Any:
-        """Return the positive label, or None without labels."""
+    def labels(self, written: str | None) -> tuple[Any, Any] | None:
+        """Return the other label, if there is one, and the positive one; None without labels."""
         label = self.roles.label
         if label is None:
             return None
@@ -294,9 +294,9 @@ class ScoredFiles:
                 "values.",
                 parameter="y_true",
             )
-        return find_positive(
-            values["value"], written, "pos_label", f"the values of column {label!r}"
-        )
+        known = f"the values of column {label!r}"
+        positive = find_positive(values["value"], written, "pos_label", known)
+        return next((own for own in values["value"] if own != positive), None), positive
 
     def unscored(self) -> list[str]:
         """Return a note on people without a score, who are left out."""
@@ -450,7 +450,8 @@ def audit_dataset(
     step("counting")
     data = ScoredFiles(files, roles)
     joined = data.join()
-    positive = data.positive(pos_label)
+    both = data.labels(pos_label)
+    positive = None if both is None else both[1]
     notes = data.unscored()
     if (top := read_top(settings.pop("top", None))) is not None:
         if settings.get("threshold") is not None:
@@ -489,7 +490,8 @@ def audit_dataset(
     if files.levels_in_path:
         shown = ", ".join(map(repr, files.levels_in_path[:3]))
         joined.append(f"Columns are those in the files. Names of folders ({shown}) add none.")
-    return _joined(whole, drawn, data, read, [*joined, *notes, *cells])
+    words = {} if both is None else label_texts(*both)
+    return _joined(whole, drawn, data, read, [*joined, *notes, *cells], words)
 
 
 def _labels(column: pd.Series[Any], positive: Any) -> Any:
@@ -506,7 +508,12 @@ def _groups(table: pd.DataFrame, names: Sequence[str]) -> Any:
 
 
 def _joined(
-    whole: Audit, drawn: Audit, data: ScoredFiles, read: RoleTable, notes: Sequence[str]
+    whole: Audit,
+    drawn: Audit,
+    data: ScoredFiles,
+    read: RoleTable,
+    notes: Sequence[str],
+    words: Mapping[str, str],
 ) -> Audit:
     """Return one audit made of the facts about everybody and the facts about the sample."""
     matched = tuple(gap for gap in drawn.gaps if gap.name == "matched_parity_gap")
@@ -521,6 +528,7 @@ def _joined(
         settings={
             **whole.provenance.settings,
             "described_by": drawn.provenance.settings["described_by"],
+            **words,
         },
     )
     # What both say is said with the numbers of everybody.

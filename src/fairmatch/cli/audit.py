@@ -620,7 +620,7 @@ def _print_classes(audit: Audit) -> None:
 
 
 def _print_rest(audit: Audit) -> None:
-    from fairmatch.report.wording import reach_sentences, sentences
+    from fairmatch.report.wording import leak_sentence, reach_sentences, sentences
 
     print(f"\n{audit.model_name}")
     if described := audit.provenance.settings["described_by"]:
@@ -628,7 +628,7 @@ def _print_rest(audit: Audit) -> None:
     _, *said = sentences(audit)
     if len(audit.matchings) == 1:  # with more pairs of groups, only the report shows each
         said[1:1] = reach_sentences(audit.matchings[0])
-    said += [f"Look at it: {leak.words}." for leak in audit.leaks]
+    said += map(leak_sentence, audit.leaks)
     refusals = [why for why in audit.refusals if not any(why in sentence for sentence in said)]
     for sentence in dict.fromkeys((*said, *audit.notes, *refusals)):
         print(f"  {sentence}")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from math import ceil, floor, log10
+from textwrap import wrap
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -23,6 +24,10 @@ SHAPES = (
     "M0,-6L6,0L0,6L-6,0z",
     "M-5,-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
 )
+# Where horizontal axes end, in per cent: the number under the last mark needs some room.
+_RIGHT = 95.0
+# Longer labels are broken into lines, so that they fit a chart on a phone.
+_LONGEST_LINE = 44
 # So many values of a chart are spoken; all of them are in the table below it.
 _SPOKEN = 12
 
@@ -76,7 +81,7 @@ class _Axis:
 
     def at(self, value: float) -> float:
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return self.left + (97.0 - self.left) * share
+        return self.left + (_RIGHT - self.left) * share
 
     def drawn(self, top: float, bottom: float, title: str) -> list[str]:
         parts = []
@@ -87,7 +92,7 @@ class _Axis:
                 f'<text class="tick" x="{x}" y="{bottom + 15}" text-anchor="middle">'
                 f"{_number(tick, self.percent)}</text>"
             )
-        middle = (self.left + 97.0) / 2
+        middle = (self.left + _RIGHT) / 2
         parts.append(
             f'<text class="tick" x="{middle}%" y="{bottom + 32}" text-anchor="middle">'
             f"{escape(title)}</text>"
@@ -156,8 +161,10 @@ def dots(
     said = []
     step = 13 if any(row.get("low") is not None for row in rows) else 0
     for label in different(rows, "label"):
-        marks.append(f'<text class="label" x="0" y="{y + 13}">{escape(label)}</text>')
-        y += 15 + (0 if step else 13)
+        for line in wrap(label, _LONGEST_LINE, break_on_hyphens=False):
+            marks.append(f'<text class="label" x="0" y="{y + 13}">{escape(line)}</text>')
+            y += 15
+        y += 0 if step else 13
         for row in (row for row in rows if row["label"] == label):
             y += step
             k = series.index(row["series"])
@@ -218,7 +225,7 @@ def _upright(top: float, words: str, percent: bool) -> tuple[list[str], Any]:
     parts = [f'<text class="tick" x="0" y="10">{escape(words)}</text>']
     for tick in ticks(0.0, top, 4):
         y = place(tick)
-        parts.append(f'<line class="grid" x1="11%" x2="97%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<line class="grid" x1="11%" x2="{_RIGHT:g}%" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(
             f'<text class="tick" x="10%" y="{y + 4:.1f}" text-anchor="end">'
             f"{_number(tick, percent)}</text>"

@@ -57,6 +57,7 @@ from fairmatch.report.wording import (
     label_words,
     listed,
     main_impact,
+    matched_groups,
     matching_sentence,
     n_people,
     other_words,
@@ -258,7 +259,7 @@ def _span_words(fact: Estimate, percent: bool = True) -> str:
     """Return an estimate with its interval as one entry of a table."""
 
     def written(value: float) -> str:
-        return f"{100 * value:z.1f}" if percent else f"{value:z.4g}"
+        return f"{100 * value:z.1f}" if percent else shown_number(value)
 
     if fact.value is None:
         return "no statement"
@@ -370,7 +371,8 @@ def _is_few(audit: Audit, group: GroupFacts) -> bool:
 
 def _mean_rows(model: _Model) -> list[Row]:
     means = {group.label: group.mean_score.value for group in model.audit.groups}
-    base = means.get(model.audit.reference or by_size(model.audit.groups)[0].label)
+    largest = model.audit.reference or by_size(model.audit.groups)[0].label
+    base = means.get(largest)
     rows: list[Row] = []
     for group in by_size(model.audit.groups):
         mean = means[group.label]
@@ -381,10 +383,12 @@ def _mean_rows(model: _Model) -> list[Row]:
             "people": group.n_rows,
             **_estimate(group.mean_score),
             "rate": _span_words(group.mean_score, percent=False),
-            "difference": "" if mean is None or base is None else f"{mean - base:+.4g}",
+            "difference": "" if mean is None or base is None else shown_number(mean - base),
         }
         if _is_few(model.audit, group):
             row |= {"rate": "too few people", "note": ""}
+        if group.label == largest:
+            row["difference"] = ""
         if unknown:
             row |= {"difference": "", "note": "group unknown: counted, and compared with nobody"}
         rows.append(row)
@@ -990,9 +994,9 @@ def _score_rows(model: _Model) -> list[Row]:
     ]
 
 
-def accuracy_figure(audits: Sequence[Audit], labels: Sequence[str] = ()) -> Figure:
+def accuracy_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of how well the models agree with the labels in each group."""
-    good, bad = (label_words(audits[0], favourable, labels) for favourable in (True, False))
+    good, bad = (label_words(audits[0], favourable) for favourable in (True, False))
     said = outcome_words(audits[0])
     facts = {
         "base_rate": f"Share with {good}",
@@ -1016,7 +1020,8 @@ def accuracy_figure(audits: Sequence[Audit], labels: Sequence[str] = ()) -> Figu
         for group in by_size(model.audit.groups)
         if not group.mean_score.refused and (fact := getattr(group, name)) is not None
     ]
-    return _figure("labels", rows, *_intervals(rows, "share, or AUC", domain=(0.0, 1.0)))
+    axis = "share" if audits[0].classes else "share, or AUC"
+    return _figure("labels", rows, *_intervals(rows, axis, domain=(0.0, 1.0)))
 
 
 def calibration_figure(audits: Sequence[Audit]) -> Figure:
@@ -1055,7 +1060,8 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
     errors = [model.said(_errors(model.audit)) for model in _models(audits)]
     few = len(audits[0].score_values) > 2
     said = "; ".join(filter(None, errors))
-    return _figure("calibration", rows, panels, legend, errors=said, few=few)
+    positive = label_words(audits[0], audits[0].favourable == "high")
+    return _figure("calibration", rows, panels, legend, errors=said, few=few, positive=positive)
 
 
 def _errors(audit: Audit) -> str:
@@ -1119,7 +1125,8 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
         if matching.refused:
             continue
         found, same_rank = matching.nearest_fair, matching.transport
-        reading.append(pair.model.said(matching_sentence(pair.model.audit, matching)))
+        many = len(pair.model.audit.matchings) > 2
+        reading.append(pair.model.said(matching_sentence(pair.model.audit, matching, many)))
         if (drawn := _pair_picture(pair)) is not None:
             panels.append(drawn)
         if found is not None:
@@ -1133,8 +1140,17 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
     if not reading:
         return None
     made = [matching for matching in audits[0].matchings if not matching.refused]
-    decides = audits[0].threshold is not None
-    return _figure("matched", rows, panels, reading=reading, matched=made, decides=decides)
+    return _figure(
+        "matched",
+        rows,
+        panels,
+        reading=reading,
+        matched=made,
+        decides=audits[0].threshold is not None,
+        what="prediction" if audits[0].kind == "number" else "score",
+        reference=group_words(audits[0].reference or "") if len(audits[0].matchings) > 2 else "",
+        slack=max((m.nearest_fair.slack for m in made if m.nearest_fair), default=None),
+    )
 
 
 # So many pairs are drawn.
@@ -1159,7 +1175,7 @@ def _pair_picture(pair: _Pair) -> Panel | None:
         )
         for k in dict.fromkeys(chosen.tolist())
     ]
-    names = [pair.model.groups.get(name, name) for name in pair.matching.groups or ()]
+    names = [pair.model.groups.get(name, name) for name in matched_groups(audit, pair.matching)]
     axis = "prediction" if audit.kind == "number" else "score"
     return Panel(slopes(drawn, names=names, axis=axis), pair.title)
 

@@ -25,10 +25,12 @@ from fairmatch.report.drawing import mark
 from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.figures import Figure
 from fairmatch.report.wording import (
+    ALIKE,
     column_words,
     compared_groups,
     group_words,
     is_drawn,
+    leak_sentence,
     listed,
     n_people,
     other_words,
@@ -37,6 +39,8 @@ from fairmatch.report.wording import (
     selected_from,
     sentences,
     template,
+    told_matching,
+    with_label_words,
 )
 
 
@@ -45,7 +49,6 @@ def sections(
     comparison: Comparison | None = None,
     curve: pd.DataFrame | None = None,
     alternatives: Alternatives | None = None,
-    label_words: Sequence[str] = (),
 ) -> dict[str, list[Figure]]:
     """Return the figures of every section of the report for which there are facts."""
     searched = [audit for audit in audits if audit.subsets]
@@ -76,7 +79,7 @@ def sections(
         # With several classes the scores are decisions, whose shares are drawn already.
         "scores": [] if audits[0].classes else [figures.score_figure(audits)],
         "labels": [
-            figures.accuracy_figure(labelled, label_words),
+            figures.accuracy_figure(labelled),
             # Marks are no probabilities: their calibration is not drawn.
             *([figures.calibration_figure(labelled)] if _are_chances(audits[0]) else []),
         ]
@@ -170,9 +173,8 @@ def write_report(
     True
     """
     require_report()
-    _check_words(label_words)
     comparison = audits if isinstance(audits, Comparison) else None
-    shown = _listed(audits)
+    shown = _listed(audits, label_words)
     if hide:
         shown = [audit.hiding(*hide) for audit in shown]
     if not individuals:
@@ -183,11 +185,11 @@ def write_report(
     people = explorer_json(shown)
     scripts = [resource("page.js"), *([] if people is None else [resource("explorer.js")])]
     html = template("template.html.j2").render(
-        **_opening(shown, title, label_words),
+        **_opening(shown, title),
         search=_on_search(alternatives, shown),
         made=None if alternatives is None else alternatives.search,
         other=other_words(shown[0]),
-        sections=sections(shown, comparison, curve, alternatives, label_words),
+        sections=sections(shown, comparison, curve, alternatives),
         open_sections=["matching"] if any(map(_is_apart, shown)) else [],
         **_about_sections(shown),
         people=None if people is None else _embedded(people),
@@ -275,17 +277,16 @@ def write_filing(
     True
     """
     require_report()
-    _check_words(label_words)
     given = dict(fields or {})
     check_filing(path, given)
-    shown = [audit.without_individuals() for audit in _listed(audits)]
+    shown = [audit.without_individuals() for audit in _listed(audits, label_words)]
     about, made = shown[0].about, shown[0].provenance
     known = {"auditor": about.author, "audit_date": about.date, "data_source": made.source}
     blanks = {key: given.get(key) or known.get(key) or "" for key in FILING_FIELDS}
     gaps = figures.gap_figure(shown)
     gaps = replace(gaps, rows=[row for row in gaps.rows if row["panel"] is not None])
     html = template("filing.html.j2").render(
-        **_opening(shown, title, label_words),
+        **_opening(shown, title),
         fields={words: blanks[key] for key, words in FILING_FIELDS.items()},
         matched=figures.matched_figure(shown),
         impact=figures.impact_lead(shown),
@@ -342,18 +343,7 @@ def _print_pdf(page: Path, file: Path) -> None:
         )
 
 
-def _check_words(label_words: Sequence[str]) -> None:
-    if label_words and (isinstance(label_words, str) or len(label_words) != 2):
-        raise InputError(
-            f"label_words must be two texts, the meaning of the negative and of the positive "
-            f"label; got {label_words!r}.",
-            parameter="label_words",
-        )
-
-
-def _opening(
-    audits: Sequence[Audit], title: str | None, label_words: Sequence[str]
-) -> dict[str, Any]:
+def _opening(audits: Sequence[Audit], title: str | None) -> dict[str, Any]:
     """Return what the page and the filing begin with."""
     return {
         "title": title or audits[0].about.title or "Fairness audit",
@@ -362,8 +352,9 @@ def _opening(
         "audits": audits,
         "n_groups": _n_groups(audits[0]),
         "rules": _rules(audits),
-        "summaries": [(audit, sentences(audit, label_words=label_words)) for audit in audits],
+        "summaries": [(audit, sentences(audit)) for audit in audits],
         "first": figures.opening_figure(audits),
+        "notes": _notes(audits),
         "flow": figures.people_flow(audits[0]),
         "outcome": outcome_words(audits[0]),
         "mark": mark,
@@ -373,14 +364,23 @@ def _opening(
 
 
 def _is_apart(audit: Audit) -> bool:
-    """Return whether people with like scores are less alike than they could be."""
-    found = [matching.nearest_fair for matching in audit.matchings]
-    return any(one is not None and (one.position or 0.0) >= 0.1 for one in found)
+    """Return whether matched people of the groups of the finding are less alike than possible."""
+    matching = told_matching(audit)
+    found = None if matching is None else matching.nearest_fair
+    return found is not None and (found.position or 0.0) >= ALIKE
 
 
-def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
+def _listed(
+    audits: Audit | Comparison | Sequence[Audit], label_words: Sequence[str]
+) -> list[Audit]:
+    if label_words and (isinstance(label_words, str) or len(label_words) != 2):
+        raise InputError(
+            f"label_words must be two texts, the meaning of the negative and of the positive "
+            f"label; got {label_words!r}.",
+            parameter="label_words",
+        )
     if isinstance(audits, Audit):
-        return [audits]
+        return [with_label_words(audits, label_words)]
     given = list(audits.audits if isinstance(audits, Comparison) else audits)
     if not given:
         raise InputError("There is no audit to report. Pass at least one.")
@@ -399,7 +399,7 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
         replace(audit, model_name=f"{audit.model_name} ({k})")
         if counts[audit.model_name] > 1
         else audit
-        for k, audit in enumerate(given, start=1)
+        for k, audit in enumerate((with_label_words(one, label_words) for one in given), start=1)
     ]
 
 
@@ -417,7 +417,6 @@ def _about_sections(audits: Sequence[Audit]) -> dict[str, Any]:
         "reference": group_words(first.reference or "") if many else "",
         "compared": compared_groups(first),
         "listed": any(audit.subsets and audit.subsets.subsets for audit in audits),
-        "notes": list(dict.fromkeys(note for audit in audits for note in audit.notes)),
     }
 
 
@@ -472,8 +471,13 @@ def _notices(audits: Sequence[Audit]) -> list[str]:
         )
     if audits[0].weights == "survey":
         said.append("Shares, means and gaps are weighted; numbers of people are not.")
-    said += [leak.words for audit in audits for leak in audit.leaks]
     return list(dict.fromkeys(filter(None, said)))
+
+
+def _notes(audits: Sequence[Audit]) -> list[str]:
+    """Return what a reader should know about the columns, and about how the table was read."""
+    said = [leak_sentence(leak) for audit in audits for leak in audit.leaks]
+    return list(dict.fromkeys([*said, *(note for audit in audits for note in audit.notes)]))
 
 
 def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:

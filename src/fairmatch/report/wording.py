@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.auditing.facts import Audit, Gap, GroupFacts, ImpactTable, Matching, SubsetGap
-from fairmatch.measures import MEASURES, Measure
+from fairmatch.measures import MEASURES
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.groups import with_spaces_shown
+from fairmatch.people.leaks import Leak
 
 # How people are matched, in the order of the explorer.
 MATCHINGS = {
@@ -177,18 +179,43 @@ def selected_from(audit: Audit) -> str:
     return f"score {side} {audit.threshold:g}"
 
 
-def label_words(audit: Audit, favourable: bool, given: Sequence[str] = ()) -> str:
-    """Return how a sentence names the favourable label, or the other one.
+# Settings with the two labels: the words that a reader was given, or else those of the data.
+_LABELS = (("negative_means", "positive_means"), ("neg_label", "pos_label"))
 
-    The words given are those of the negative and of the positive label.
-    """
-    if audit.classes is not None and not given:
-        names = " or ".join(map(shown_name, audit.classes.favourable))
-        return f"the label {names}" if favourable else "another label"
+
+def with_label_words(audit: Audit, words: Sequence[str]) -> Audit:
+    """Return the audit with words for the negative and the positive label, if there are any."""
+    if not words:
+        return audit
+    settings = {**audit.provenance.settings, **dict(zip(_LABELS[0], words, strict=True))}
+    return replace(audit, provenance=replace(audit.provenance, settings=settings))
+
+
+def label_words(audit: Audit, favourable: bool) -> str:
+    """Return how a sentence names the favourable label, or the other one."""
+    settings = audit.provenance.settings
     positive = favourable == (audit.favourable == "high")
-    if given:
-        return f"the label “{shown_name(given[positive])}”"
+    for names in _LABELS:
+        if all(name in settings for name in names):
+            return f"the label “{shown_name(str(settings[names[positive]]))}”"
+    if audit.classes is not None:
+        good = " or ".join(map(shown_name, audit.classes.favourable))
+        return f"the label {good}" if favourable else "another label"
     return f"a {'positive' if positive else 'negative'} label"
+
+
+def leak_sentence(leak: Leak) -> str:
+    """Return what a reader should know of a column that gives the group away."""
+    what = "the group" if leak.attribute is None else column_words(leak.attribute)
+    if leak.group is not None:
+        what += f" {group_words(str(leak.group))}"
+    verb = {"copy": "is the same as", "determines": "determines", "near": "nearly determines"}
+    column = group_words(column_words(leak.column))
+    share = f" (agreement beyond chance {leak.agreement:.1%})" if leak.kind == "near" else ""
+    return (
+        f"The column {column} {verb[leak.kind]} {what}{share}. Where it counts in the distance of "
+        "two people, it keeps people of different groups apart."
+    )
 
 
 def main_impact(audit: Audit) -> ImpactTable | None:
@@ -210,8 +237,9 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
         return measure.title
     if audit.kind == "number":
         return measure.predicted[0] if measure.predicted else measure.title
-    label = _turned_label(measure, audit)
-    return f"Selection rates with {label}" if label else measure.title
+    if audit.favourable == "high" or measure.labels not in ((True,), (False,)):
+        return measure.title
+    return f"Selection rates with {label_words(audit, bool(measure.labels[0]))}"
 
 
 def gap_words(name: str, audit: Audit) -> str:
@@ -223,16 +251,11 @@ def gap_words(name: str, audit: Audit) -> str:
         if measure.is_relative and audit.spread is not None:
             words += f", in standard deviations of the {audit.spread.of}"
         return words
-    if label := _turned_label(measure, audit):
-        return f"difference of the shares selected among people with {label}"
-    return measure.words
-
-
-def _turned_label(measure: Measure, audit: Audit) -> str:
-    """Return the label of the people whom a gap compares, if its name says another one."""
-    if audit.favourable == "high" or measure.labels not in ((True,), (False,)):
-        return ""
-    return label_words(audit, favourable=bool(measure.labels[0]))
+    return re.sub(
+        "a (positive|negative) label",
+        lambda found: label_words(audit, found[1] == "positive"),
+        measure.words,
+    )
 
 
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}
@@ -275,16 +298,17 @@ def sentences(audit: Audit, *, label_words: Sequence[str] = ()) -> list[str]:
     model, a difference of 50.0 percentage points (95% interval ...). The rate of a is 0.50 of
     that of b, below four fifths.
     """
-    return [_on_groups(audit, label_words), _on_matching(audit), _on_subsets(audit)]
+    audit = with_label_words(audit, label_words)
+    return [_on_groups(audit), _on_matching(audit), _on_subsets(audit)]
 
 
-def _on_groups(audit: Audit, labels: Sequence[str]) -> str:
+def _on_groups(audit: Audit) -> str:
     """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
     gap = "mean_parity_gap" if audit.kind == "number" else "demographic_parity_gap"
     said = _levels(audit, known) + _on_gap(audit, audit.gap(gap))
     if audit.kind != "number":
-        said += _below_four_fifths(audit) + _on_label(audit, known, labels)
+        said += _below_four_fifths(audit) + _on_label(audit, known)
     return f"{said}{_on_bounds(audit)}{_left_out(audit)}"
 
 
@@ -315,12 +339,14 @@ def _below_four_fifths(audit: Audit) -> str:
     if not low:
         return ""
     low.sort(key=lambda one: one.impact_ratio.value or 0.0)
-    named = [f"{group_words(one.category)} is {one.impact_ratio.value:.2f}" for one in low]
+    named = [f"{group_words(one.category)} ({one.impact_ratio.value:.2f} of it)" for one in low]
     most = group_words(table.most_selected or "")
-    return f" The rate of {listed(named)} of that of {most}, below four fifths."
+    rates = "rate of" if len(named) == 1 else "rates of"
+    verb = "is" if len(named) == 1 else "are"
+    return f" The {rates} {listed(named)} {verb} below four fifths of the rate of {most}."
 
 
-def _on_label(audit: Audit, groups: list[GroupFacts], labels: Sequence[str]) -> str:
+def _on_label(audit: Audit, groups: list[GroupFacts]) -> str:
     """Return how often people with the favourable label are not selected."""
     missed = sorted(
         (1.0 - group.true_positive_rate.value, group_words(group.label))
@@ -331,7 +357,7 @@ def _on_label(audit: Audit, groups: list[GroupFacts], labels: Sequence[str]) -> 
         return ""
     (least, few), (most, many) = missed[0], missed[-1]
     return (
-        f" Of the people with {label_words(audit, True, labels)}, {most:.1%} in group {many} and "
+        f" Of the people with {label_words(audit, True)}, {most:.1%} in group {many} and "
         f"{least:.1%} in group {few} are {other_words(audit)}."
     )
 
@@ -364,7 +390,7 @@ def _levels(audit: Audit, groups: list[GroupFacts]) -> str:
     real = audit.kind == "number"
     name, by = "mean_score" if real else "selection_rate", model_words(audit)
     stated = [group for group in groups if getattr(group, name).value is not None]
-    ends = sorted(stated, key=lambda group: getattr(group, name).value)[:: max(len(stated) - 1, 1)]
+    ends = _ends(audit, stated)
     if real:
         said = f"For {n_people(audit.n_rows)}, {by} predicts "
         shown = [f"{shown_number(g.mean_score.value)} for group {group_words(g.label)}"
@@ -411,68 +437,100 @@ def _left_out(audit: Audit) -> str:
 
 
 def _on_matching(audit: Audit) -> str:
-    """Return a sentence on who is treated like whom; of many groups, on those least alike."""
-    matched = [matching for matching in audit.matchings if not matching.refused]
-    if not matched:
-        reason = next((m.refused for m in audit.matchings if m.refused), None) or "not given"
-        return f"Nobody was matched, because: {reason.rstrip('.')}."
-
-    def apart(matching: Matching) -> float:
-        found = matching.nearest_fair
-        return -1.0 if found is None or found.position is None else found.position
-
-    return matching_sentence(audit, max(matched, key=apart))
+    """Return a sentence on who is treated like whom, in the groups of the finding."""
+    if (matching := told_matching(audit)) is not None:
+        return matching_sentence(audit, matching)
+    reason = next((m.refused for m in audit.matchings if m.refused), None) or "not given"
+    return f"Nobody was matched, because: {reason.rstrip('.')}."
 
 
-# How alike partners are, by where they stand between the nearest possible and random partners.
+def told_matching(audit: Audit) -> Matching | None:
+    """Return the matching that the summary is about.
+
+    Of many groups, it is that of the group with the lowest rate or mean, or else of the one with
+    the highest. Where no group differs, it is that of the least similar pairs.
+    """
+    ends = [group.label for group in _ends(audit, audit.groups)]
+    gap = audit.gap("mean_parity_gap" if audit.kind == "number" else "demographic_parity_gap")
+
+    def order(matching: Matching) -> tuple[bool, bool, float]:
+        found, names = matching.nearest_fair, matching.groups or ()
+        low, high = (bool(gap.value and ends) and ends[k] in names for k in (0, -1))
+        return low, high, -1.0 if found is None or found.position is None else found.position
+
+    return max((m for m in audit.matchings if not m.refused), key=order, default=None)
+
+
+def _ends(audit: Audit, groups: Sequence[GroupFacts]) -> list[GroupFacts]:
+    """Return the groups with the lowest and the highest rate or mean that are compared."""
+    name = "mean_score" if audit.kind == "number" else "selection_rate"
+    stated = [
+        group
+        for group in by_size(groups)
+        if group.label not in audit.unknown and getattr(group, name).value is not None
+    ]
+    return sorted(stated, key=lambda group: getattr(group, name).value)[:: max(len(stated) - 1, 1)]
+
+
+# How similar matched people are, by the position of their matching: 0 for the most similar pairs
+# possible, and 1 for random pairs.
+ALIKE = 0.1
 _ALIKE = (
-    (0.005, "practically as alike as any partners can be"),
-    (0.1, "nearly as alike as the nearest possible partners"),
-    (0.5, "more like the nearest possible partners than like random ones"),
-    (0.95, "more like random partners than like the nearest possible ones"),
-)
+    (0.005, "as similar as any pairing could make them"),
+    (ALIKE, "almost as similar as the most similar pairs possible"),
+    (0.5, "less similar than the most similar pairs possible, but closer to these than to people "
+          "paired at random"),
+    (0.95, "much less similar than the most similar pairs possible, and closer to people paired at "
+           "random"),
+    (1.05, "no more similar than people paired at random"),
+    (np.inf, "even less similar than people paired at random"),
+)  # fmt: skip
 
 
-def matching_sentence(audit: Audit, matching: Matching) -> str:
-    """Return who is treated like whom, how alike they are, and in what they differ."""
-    names = [group_words(name) for name in matching.groups or ()]
+def matching_sentence(audit: Audit, matching: Matching, is_one_of_many: bool = False) -> str:
+    """Return who is treated like whom, how similar they are, and in what they differ.
+
+    One of many sentences leaves out what holds for all of them.
+    """
+    drawn = "drawn from " if matching.is_sample else "of "
+    names = [f"group {group_words(name)}" for name in matched_groups(audit, matching)]
     what = "predictions" if audit.kind == "number" else "scores"
     found, same_rank = matching.nearest_fair, matching.transport
     if found is None and same_rank is None:
         gap = next(m.gap.value for m in matching.matched_gaps if m.matching == "fair")
         return (
-            f"People of groups {listed(names)} at the same rank of their groups get {what} that "
-            f"differ by {shown_number(gap)} on average; without features, their "
-            "similarity is unknown."
+            f"People of {listed(names)} at the same rank of their groups get {what} that differ by "
+            f"{shown_number(gap)} on average; without features, their similarity is unknown."
         )
     if found is None:
         return (
-            f"How alike people of groups {listed(names)} with like {what} can be is unknown; the "
+            f"How similar people of {listed(names)} with like {what} can be is unknown; the "
             "reasons are under “What is not said”."
         )
-    said = (
-        f"If{', among those drawn,' if matching.is_sample else ''} people of group {names[0]} are "
-        f"paired with people of group {names[1]} so that the two of a pair get {what} as alike as "
-        f"possible (a mean difference of {shown_number(found.score_gap)}, within {found.slack:.3g} "
-        "of the least)"
-    )
-    if found.position is None:
-        return (
-            f"{said}. All pairings are equally near here, so nothing is said of how alike the "
-            "partners are."
+    near = f"{shown_number(found.score_gap)} apart on average"
+    if is_one_of_many:
+        said = f"G{names[0][1:]}, {what} {near}:"
+    else:
+        said = (
+            f"People {drawn}{names[0]} are paired with people {drawn}{names[1]} so that the two "
+            f"{what} of a pair are as close as possible ({near})."
         )
-    alike = next((words for end, words in _ALIKE if found.position < end), None)
-    said += f", they are {alike or 'no more alike than random partners'}"
-    columns = _apart(audit, matching)
-    return f"{said}. They differ most in {listed(columns)}." if columns else f"{said}."
+    if found.position is None:
+        return f"{said} Any other pairs would be just as similar, so this says nothing."
+    alike = next(words for end, words in _ALIKE if found.position < end)
+    return f"{said} The people of a pair are {alike}.{_apart(audit, matching)}"
+
+
+def matched_groups(audit: Audit, matching: Matching) -> list[str]:
+    """Return the two groups of a matching. The reference group comes last."""
+    return sorted(matching.groups or (), key=lambda name: name == audit.reference)
 
 
 Places = NDArray[np.int64]
+Way = tuple[Places, Places, FloatArray]
 
 
-def partners(
-    audit: Audit, matching: Matching, how: str = "nearest_fair"
-) -> tuple[Places, Places, FloatArray] | None:
+def partners(audit: Audit, matching: Matching, how: str = "nearest_fair") -> Way | None:
     """Return the pairs of a matching as positions of people, with their weights.
 
     None without people's rows.
@@ -484,7 +542,7 @@ def partners(
     labels = [group.label for group in audit.groups]
     codes = np.asarray(people.group)
     first, second = np.array(pairs.first), np.array(pairs.second)
-    ours = [labels.index(name) for name in groups]
+    ours = [labels.index(name) for name in matched_groups(audit, matching)]
     kept = np.isin(codes[first], ours) & np.isin(codes[second], ours)
     first, second, mass = first[kept], second[kept], np.array(pairs.mass)[kept]
     turned = codes[first] != ours[0]
@@ -492,38 +550,58 @@ def partners(
     return (first, second, mass / mass.sum()) if mass.sum() > 0.0 else None
 
 
-def _apart(audit: Audit, matching: Matching, most: int = 3) -> list[str]:
-    """Return the columns in which partners differ most, beside nearest and random partners."""
+def _apart(audit: Audit, matching: Matching, most: int = 3) -> str:
+    """Return a sentence on the columns in which matched people differ.
+
+    Beside them are the most similar pairs possible and random pairs, where people's rows are known.
+    """
     found, people = matching.nearest_fair, audit.individuals
     assert found is not None
-    beyond = found.position is not None and found.position >= _ALIKE[0][0]
-    order = sorted(
-        (part for part in found.features if part.cost > 1e-12),
-        key=lambda part: -(part.cost - part.smallest if beyond else part.cost),
-    )[:most]
-    ways = [partners(audit, matching, how) for how in ("nearest_fair", "marginal")]
-    said = []
-    for part in order:
-        name = column_words(part.name)
-        values = None if people is None else people.columns.get(part.name)
-        if values is None or ways[0] is None or ways[1] is None:
-            said.append(name)
-            continue
-        real = not any(isinstance(value, str) for value in values)
-        codes = {value: float(k) for k, value in enumerate(dict.fromkeys(values))}
-        numbers = np.array(
-            [np.nan if v is None else float(v) for v in values]
-            if real
-            else [codes[value] for value in values]
-        )
-        own, near = (_mean_difference(numbers, way, real) for way in ways if way)
-        chance = _random_difference(numbers, ways[0], real)
-        if np.isfinite(own):
-            how, end = ("by ", " on average") if real else ("", " of pairs")
-            shown = [f"{v:.3g}" if real else f"{v:.0%}" for v in (own, near, chance)]
-            name += f" ({how}{shown[0]}{end}; the nearest possible {shown[1]}, random {shown[2]})"
-        said.append(name)
-    return said
+    further = (found.position or 0.0) >= _ALIKE[0][0]
+    costs = {part.name: part.cost - part.smallest * further for part in found.features}
+    ways = [way for how in ("nearest_fair", "marginal") if (way := partners(audit, matching, how))]
+    said: list[str] = []
+    for column in sorted((name for name in costs if costs[name] > 1e-12), key=lambda n: -costs[n]):
+        values = None if people is None else people.columns.get(column)
+        words = column_words(column)
+        if values is not None and len(ways) == 2:
+            own, near, chance, real = _differences(values, ways)
+            ours, nearest, at_random = (_difference(value, real) for value in (own, near, chance))
+            if further and (not own > near or ours == nearest):
+                continue  # only the squares of its numbers are farther apart
+            if np.isfinite(own):
+                words += f" ({ours}{' apart on average' if real else ' of the pairs'}"
+                words += f" instead of {nearest}" * further
+                words += f"; {at_random} if paired at random)"
+        said.append(words)
+        if len(said) == most:
+            break
+    if not said:
+        return ""
+    lead = "They differ more than necessary mainly" if further else "They mainly differ"
+    return f" {lead} in {listed(said)}."
+
+
+def _difference(value: float, real: bool) -> str:
+    if not real:
+        return f"{value:.0%}"
+    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+
+
+def _differences(values: Sequence[Any], ways: list[Way]) -> tuple[float, float, float, bool]:
+    """Return how far pairs differ in a column: those of two matchings, and random ones.
+
+    The last entry is whether these are differences of numbers rather than shares of pairs.
+    """
+    real = not any(isinstance(value, str) for value in values)
+    codes = {value: float(k) for k, value in enumerate(dict.fromkeys(values))}
+    numbers = np.array(
+        [np.nan if v is None else float(v) for v in values]
+        if real
+        else [codes[value] for value in values]
+    )
+    own, near = (_mean_difference(numbers, way, real) for way in ways)
+    return own, near, _random_difference(numbers, ways[0], real), real
 
 
 def base_words(audit: Audit) -> str:
@@ -532,9 +610,6 @@ def base_words(audit: Audit) -> str:
         return "the reference group"
     least = audit.provenance.settings.get("min_group_size")
     return f"the highest of all with at least 2% of the people and {least} people"
-
-
-Way = tuple[Places, Places, FloatArray]
 
 
 def _mean_difference(numbers: FloatArray, way: Way, real: bool) -> float:
@@ -577,15 +652,12 @@ def reach_sentences(matching: Matching) -> list[str]:
         span = ""
         if share.low is not None and share.high is not None:
             span = f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
-        own, other = f"group {group_words(reach.group)}", f"group {group_words(reach.other)}"
-        own, other = (
-            (f"those drawn of {own}", f"among those drawn of {other}")
-            if matching.is_sample
-            else (own, f"in {other}")
-        )
+        drawn = "those drawn from " * matching.is_sample
+        own, other = (f"{drawn}group {group_words(name)}" for name in (reach.group, reach.other))
         said.append(
-            f"For {100 * share.value:.0f}%{span} of {own} there is somebody {other} within squared "
-            f"distance {reach.distance:.2g} who is scored within {reach.score_gap:.3g}."
+            f"For {100 * share.value:.0f}%{span} of {own}, there is a similar person among "
+            f"{other} with nearly the same score (squared distance at most "
+            f"{reach.distance:.2g}, score at most {reach.score_gap:.3g} away)."
         )
     return said
 
