@@ -142,6 +142,9 @@ class TestSelection:
         assert f"Share with {escape(words)}" in page
         assert ("positive label" in page) == (words == "a positive label")
         assert "<i>yes" not in page
+        few = audit(scores, **{**given, "y_true": [*[labels[0]] * 190, *[labels[1]] * 10]})
+        said_of = repr(labels[1]) if "“" in words else "positive"
+        assert any(f"{said_of}" in reason for reason in few.refusals)
         low = audit(scores, favourable="low", **given)
         other = labels[0] if "“" in words else "negative"
         assert f"{other}{'”' if '“' in words else ' label'}, " in sentences(low)[0]

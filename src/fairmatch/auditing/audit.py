@@ -1089,8 +1089,7 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
     if data.decides:
         settings["pos_label"] = str(roster.pos_label)
         labels: Any = people.positive
-        if labels is not None and people.labels is not None and people.labels.classes is not None:
-            settings |= label_texts(*people.labels.classes)
+        settings |= data.label_texts
     else:
         del settings["threshold"], settings["outcome"]
         labels = None if people.labels is None else people.labels.values
@@ -1114,14 +1113,6 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
         },
         weights_sha256=None if people.weights is None else sha256(people.weights.tobytes()),
     )
-
-
-def label_texts(negative: Any, positive: Any) -> dict[str, str]:
-    """Return the two labels as settings of an audit if they are words; 0 and 1 say nothing."""
-    words = [own for own in (negative, positive) if isinstance(own, str) and own.strip()]
-    if len(words) < 2 or not all(any(map(str.isalpha, own)) for own in words):
-        return {}
-    return dict(zip(("neg_label", "pos_label"), words, strict=True))
 
 
 def _compare(

@@ -749,6 +749,14 @@ def _read_labels(y_true: Any, weights: Weights, settings: AuditSettings, pos_lab
     return Labels(values, (None if positive.all() else known[~positive][0], pos_label))
 
 
+def label_texts(negative: Any, positive: Any) -> dict[str, str]:
+    """Return the two labels as settings of an audit if they are words; 0 and 1 say nothing."""
+    words = [own for own in (negative, positive) if isinstance(own, str)]
+    if len(words) < 2 or not all(any(map(str.isalpha, own)) for own in words):
+        return {}
+    return dict(zip(("neg_label", "pos_label"), words, strict=True))
+
+
 def _unscored(sensitive_features: Any, missing: BoolArray, why: str) -> str:
     said = f"{missing.sum():,} rows {why} and were left out of everything"
     if isinstance(sensitive_features, GroupProbabilities):
@@ -951,9 +959,17 @@ class Audited:
         """Whether each person has the favourable label; None without labels of two classes."""
         return self.scored.deserving
 
+    @property
+    def label_texts(self) -> dict[str, str]:
+        """The negative and the positive label where they are words."""
+        labels = self.people.labels
+        return {} if labels is None or not labels.classes else label_texts(*labels.classes[:2])
+
     def among(self, label: bool) -> str:
         """Return words for people with the favourable label (True) or with the other (False)."""
         is_positive = label == (self.settings.favourable == "high")
+        if texts := self.label_texts:
+            return f" with the label {texts['pos_label' if is_positive else 'neg_label']!r}"
         return f" with a {'positive' if is_positive else 'negative'} label"
 
     @cached_property

@@ -20,9 +20,9 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.audit import audit, label_texts
+from fairmatch.auditing.audit import audit
 from fairmatch.auditing.facts import Audit
-from fairmatch.auditing.people import MOST_MISSING, read_top
+from fairmatch.auditing.people import MOST_MISSING, label_texts, read_top
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import find_positive

@@ -317,13 +317,14 @@ def _line(kind: str, first: tuple[float, float], second: tuple[float, float]) ->
     return f'<line class="{kind}" x1="{x1:.2f}%" x2="{x2:.2f}%" y1="{y1:.1f}" y2="{y2:.1f}"/>'
 
 
-def slopes(pairs: Sequence[tuple[float, float, bool]], *, names: Sequence[str], axis: str) -> str:
+def slopes(
+    pairs: Sequence[tuple[float, float, bool]], *, names: Sequence[str], axis: str, domain: Domain
+) -> str:
     """Draw matched people as lines from the score of one to the score of the other.
 
     A line is dashed where the two are decided differently.
     """
-    ends = [score for pair in pairs for score in pair[:2]]
-    scale = _Axis((min(ends), max(ends)), left=3.0)
+    scale = _Axis(domain)
     parts = scale.drawn(22, 144, axis)
     for y, name in zip((14, 140), names, strict=True):
         parts.append(f'<text class="label" x="3%" y="{y}">{escape(name)}</text>')

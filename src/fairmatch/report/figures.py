@@ -1177,7 +1177,8 @@ def _pair_picture(pair: _Pair) -> Panel | None:
     ]
     names = [pair.model.groups.get(name, name) for name in matched_groups(audit, pair.matching)]
     axis = "prediction" if audit.kind == "number" else "score"
-    return Panel(slopes(drawn, names=names, axis=axis), pair.title)
+    domain = audit.score_edges[0], audit.score_edges[-1]
+    return Panel(slopes(drawn, names=names, axis=axis, domain=domain), pair.title)
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
