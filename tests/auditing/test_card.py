@@ -29,6 +29,36 @@ def test_a_card_has_every_gap_with_its_interval(tmp_path):
     assert "Without features" in card
 
 
+def test_a_card_of_several_classes_says_what_decides():
+    generator = np.random.default_rng(1)
+    chances, group = generator.dirichlet(np.ones(3), 400), np.resize(["f", "m"], 400)
+    names = ["Low", "Mid", "High"]
+    truth = np.array(names)[generator.integers(0, 3, 400)]
+    found = audit(chances, sensitive_features=group, y_true=truth, classes=names,
+                  favourable=["Mid", "High"], n_resamples=200)  # fmt: skip
+    card = found.to_card()
+    assert "0.5" not in card.split("## Groups")[0]
+    assert "threshold" not in card
+    assert "mean" not in card.split("## Classes")[0]
+    assert "calibration" not in card
+    assert "- given Mid or High: the class with the largest probability is Mid or High" in card
+    assert "- Classes, from the lowest to the highest: Low, Mid, High" in card
+    shares, rest = card.split("## Classes that people get\n")[1].split(
+        "## Classes that people get,"
+    )
+    confusion, rest = rest.split("## Gaps over all classes")
+    for one in found.classes.groups:
+        for own in one.shares.values():
+            assert f"{own.value:.3f} ({own.low:.3f} to {own.high:.3f})" in shares
+        for true, row in one.confusion.items():
+            assert f"| {one.label} | {true} | {one.n_true[true]} |" in confusion
+            assert all(f"{own.value:.3f}" in confusion for own in row.values())
+        assert f"| {one.label} | {one.accuracy.value:.3f}" in confusion
+    for gap in found.classes.gaps:
+        assert f"{gap.value:.3f} ({gap.low:.3f} to {gap.high:.3f})" in rest
+    assert len(found.classes.gaps) == 5
+
+
 def test_names_of_groups_stay_text():
     scores, group, _ = scored()
     card = audit(scores, sensitive_features=group, n_resamples=200).to_card()

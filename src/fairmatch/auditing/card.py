@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fairmatch.measures.registry import MEASURES
+
 
 def model_card(audit: Any, limits: Sequence[str]) -> str:
     """Return the model card of an `Audit`."""
@@ -15,20 +17,56 @@ def model_card(audit: Any, limits: Sequence[str]) -> str:
     given = [("Purpose", about.purpose), ("Author", about.author), ("Date", about.date)]
     lines += [f"- {name}: {_safe(text)}" for name, text in given if text]
     lines += [f"- Model: {_safe(audit.model_name)}", f"- People: {audit.n_rows:,}"]
-    if audit.threshold is not None:
+    several = audit.classes
+    if several is not None:
+        good = " or ".join(several.favourable)
+        lines.append(f"- {_safe(audit.outcome)}: the class with the largest probability is "
+                     f"{_safe(good)}")  # fmt: skip
+        order = ", from the lowest to the highest" if several.ordered else ""
+        lines.append(f"- Classes{order}: {_safe(', '.join(several.names))}")
+    elif audit.threshold is not None:
         side = "at or above" if audit.favourable == "high" else "below"
         lines.append(f"- {_safe(audit.outcome.capitalize())}: a score {side} {audit.threshold:g}")
     lines += ["", "## Groups", "", *_groups(audit, level)]
-    lines += ["", "## Gaps", "", *_table(("gap", f"value ({level} interval)", "between", "ahead"), [
-        (gap.name.replace("_", " "), _told(gap), " and ".join(gap.groups or ()), gap.favoured or "")
-        for gap in audit.gaps
-    ])]  # fmt: skip
+    title = "Gaps" if several is None else f"Gaps of people {_safe(audit.outcome)}"
+    lines += ["", f"## {title}", "", *_gaps(
+        [gap for gap in audit.gaps if several is None or MEASURES[gap.name].needs_decisions], level
+    )]  # fmt: skip
+    if several is not None:
+        lines += _classes(several, level)
     lines += ["", "## Limits of use", "", *(f"- {_safe(one)}" for one in _limits(audit, limits))]
     lines += ["", "## How this was measured", "", f"- fairmatch {made.version}, seed {made.seed}"]
     if made.source is not None:
         lines.append(f"- File: {_safe(made.source)} (SHA-256 {made.source_sha256})")
     lines.append(f"- SHA-256 of the scores: {made.scores_sha256}")
     return "\n".join([*lines, ""])
+
+
+def _gaps(gaps: Sequence[Any], level: str) -> list[str]:
+    """Return the table of gaps."""
+    rows = [
+        (gap.name.replace("_", " "), _told(gap), " and ".join(gap.groups or ()), gap.favoured or "")
+        for gap in gaps
+    ]
+    return _table(("gap", f"value ({level} interval)", "between", "ahead"), rows)
+
+
+def _classes(facts: Any, level: str) -> list[str]:
+    """Return the sections on every class: shares, confusion and gaps over all classes."""
+    header = ["group", *(f"{name} ({level} interval)" for name in facts.names)]
+    rows = [[one.label, *map(_told, one.shares.values())] for one in facts.groups]
+    lines = ["", "## Classes that people get", "", *_table(header, rows)]
+    confusion = [
+        [one.label, true, f"{one.n_true[true]:,}", *map(_told, own.values())]
+        for one in facts.groups
+        for true, own in one.confusion.items()
+    ]
+    if confusion:
+        header = ["group", "true class", "people", *header[1:]]
+        lines += ["", "## Classes that people get, by true class", "", *_table(header, confusion)]
+        right = [(one.label, _told(one.accuracy)) for one in facts.groups]
+        lines += ["", *_table(("group", f"right decisions ({level} interval)"), right)]
+    return [*lines, "", "## Gaps over all classes", "", *_gaps(facts.gaps, level)]
 
 
 def _groups(audit: Any, level: str) -> list[str]:
@@ -41,10 +79,12 @@ def _groups(audit: Any, level: str) -> list[str]:
         "true_positive_rate": "true positive rate",
         "false_positive_rate": "false positive rate",
     }
+    if audit.classes is not None:  # scores are then 1 and 0, for who gets a favourable class
+        del names["mean_score"]
     facts = {name: [getattr(group, name) for group in audit.groups] for name in names}
     shown = [name for name, own in facts.items() if any(x and x.value is not None for x in own)]
     errors = [group.calibration_error for group in audit.groups]
-    calibrated = any(error is not None for error in errors)
+    calibrated = audit.classes is None and any(error is not None for error in errors)
     header = ["group", "people", *(names[name] for name in shown)]
     rows = []
     for place, group in enumerate(audit.groups):
@@ -64,7 +104,13 @@ def _limits(audit: Any, own: Sequence[str]) -> list[str]:
         "Each interval allows for chance in these people, one interval at a time. An interval that "
         "begins at 0 does not show that there is no gap.",
     ]
-    if audit.threshold is not None:
+    if audit.classes is not None:
+        found.append(
+            "A decision is the class with the largest probability. Gaps over all classes are the "
+            "largest over classes and pairs of groups; their intervals hold for all of them at "
+            "once."
+        )
+    elif audit.threshold is not None:
         found.append(f"Gaps of decisions are those at the threshold {audit.threshold:g}.")
     if all(group.base_rate is None for group in audit.groups):
         found.append("Without labels, nothing is said about error rates and calibration.")

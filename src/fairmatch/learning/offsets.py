@@ -263,7 +263,7 @@ def _centred(problem: _Problem, found: _Solution, known: IndexArray) -> FloatArr
         used = [c for c in range(n_classes) if (decided[rows] == c).any()]
         if len(used) > 1:
             own = _margins(problem.chances[rows], decided[rows], used, own)
-        offsets[group] = (own - own[0]) / scale
+        offsets[group] = own / scale
     return offsets
 
 
@@ -428,6 +428,8 @@ def fit_offsets(
                 _centred(problem, solved, members[order].argmax(axis=1)) if hard else solved.offsets
             )
             promised = solved.accuracy, bound
+        if all(len(own) == chances.shape[1] for own in problem.cells):
+            offsets = offsets - offsets[:, :1]  # a constant for all classes decides nothing
         decided = largest_class(problem.values(offsets))
         scaled = offsets / problem.totals[:, None]
         found.append(
