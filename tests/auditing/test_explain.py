@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from fairmatch import FTMBoostingClassifier, audit, explain, load, nearest_fair_matching
 from fairmatch.auditing.explain import Explainer
@@ -227,3 +227,19 @@ def test_the_second_explanation_is_quick():
     start = time.process_time()
     explainer.explain(1)
     assert time.process_time() - start < 0.5
+
+
+def test_several_classes_are_refused_and_two_columns_are_read():
+    generator = np.random.default_rng(0)
+    X, groups = generator.normal(size=(60, 2)), np.resize(["a", "b"], 60)
+    chances, given = generator.dirichlet(np.ones(3), 60), {"sensitive_features": groups}
+    model = LogisticRegression().fit(X, np.resize(["Low", "Mid", "High"], 60))
+    found = audit(chances, X=X, classes=["Low", "Mid", "High"], favourable=["High"],
+                  n_resamples=100, n_subsets=10, **given)  # fmt: skip
+    for several in (model, chances):
+        with pytest.raises(InputError, match="explain and 3 classes do not combine"):
+            explain(several, X, rows=1, **given)
+    with pytest.raises(InputError, match="explain and 3 classes do not combine"):
+        found.explain(1)
+    both = np.column_stack([1.0 - chances[:, 0], chances[:, 0]])
+    assert explain(both, X, rows=1, **given) == explain(both[:, 1], X, rows=1, **given)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from fairmatch import FTMBoostingClassifier, assert_gap, audit
 from fairmatch.auditing import audit as module
@@ -89,3 +89,19 @@ def test_the_group_may_travel_in_the_table(case):
         assert_gap(model, frame, y, max_gap=gap - 1e-3, gate="estimate")
     with pytest.raises(InputError, match="needs the group of every row"):
         assert_gap(case[0], X, y)
+
+
+def test_several_classes_are_held_to_their_own_gaps(case):
+    _, X, _, group = case
+    y = np.array(["Low", "Mid", "High"])[np.digitize(X[:, 0], [0.0, 1.0])]
+    model = LogisticRegression().fit(X, y)
+    gap = demographic_parity_gap(None, model.predict_proba(X), sensitive_features=group)
+    given = {"sensitive_features": group, "favourable": ["High"], "n_resamples": 100}
+    given["gate"] = "estimate"
+    assert_gap(model, X, y, max_gap=gap + 1e-9, **given)
+    with pytest.raises(AssertionError, match=rf"demographic_parity_gap .* is {gap:.3f} \["):
+        assert_gap(model, X, y, max_gap=gap - 1e-3, **given)
+    with pytest.raises(InputError, match="Name them, such as favourable="):
+        assert_gap(model, X, y, sensitive_features=group)
+    with pytest.raises(InputError, match="LinearRegression has no predict_proba"):
+        assert_gap(LinearRegression().fit(X, X[:, 0]), X, sensitive_features=group)

@@ -365,7 +365,7 @@ def audit(
     return found
 
 
-def _class_table(model: Any, X: Any, sensitive_features: Any, *, named: bool) -> Any:
+def class_table(model: Any, X: Any, sensitive_features: Any, *, named: bool) -> Any:
     """Return the probabilities of a classifier of several classes; anything else as it is."""
     learned = getattr(model, "classes_", ())
     if not (named or len(learned) > 2) or not hasattr(model, "predict_proba"):
@@ -519,7 +519,7 @@ def _open(
         classes = asked["classes"]
         named = classes is not None or not isinstance(favourable, str)
         tables = {
-            name: _class_table(own, X, sensitive, named=named) for name, own in y_scores.items()
+            name: class_table(own, X, sensitive, named=named) for name, own in y_scores.items()
         }
         y_scores, several, pos_label = read_models(tables, classes, favourable, y_true, pos_label)
         favourable = favourable if isinstance(favourable, str) else "high"

@@ -23,6 +23,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.encoding import Table
 from fairmatch.people.groups import read_groups
+from fairmatch.people.outcome import is_vectors, read_class_scores
 
 
 class Explainer(Neighbourhood):
@@ -99,12 +100,29 @@ def _scored(
 ) -> FloatArray:
     """Return the scores of a model, or scores as they were given."""
     if not (hasattr(model, "predict") or hasattr(model, "predict_proba")):
+        if is_vectors(model) and not is_number:
+            scores, outcome = read_class_scores(model)
+            names = list(outcome.classes)
+            _refuse_several(names)
+            return scores[:, names.index(pos_label) if pos_label in names else 1]
         return read_numbers(model, "plain") if is_number else read_scores(model)
     if is_number:
         return predict_people(model, X, sensitive_features)
     known = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
+    _refuse_several(known)
     label = pos_label if pos_label in known else known[-1]
     return score_people(model, X, sensitive_features, label)
+
+
+def _refuse_several(classes: list[Any]) -> None:
+    """Raise if there are more than two classes: an explanation is about one score."""
+    if len(classes) > 2:
+        raise InputError(
+            f"explain and {len(classes)} classes do not combine: it explains the decision by one "
+            "score. Pass the probabilities of the class in question, such as "
+            "model.predict_proba(X)[:, 0], as model.",
+            parameter="model",
+        )
 
 
 def explain(
@@ -127,7 +145,8 @@ def explain(
     Parameters
     ----------
     model : fitted estimator, or array of scores
-        The model. Regressors predict numbers and have no decisions.
+        The model, of two classes. Regressors predict numbers and have no decisions. Of several
+        classes, pass the probabilities of one.
     X : table or array of shape (n_rows, n_columns)
         The people among whom counterparts are sought. Models keep no people.
     rows : int, sequence of int or mask of shape (n_rows,)

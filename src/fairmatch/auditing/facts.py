@@ -1097,6 +1097,12 @@ class Audit(JsonFacts):
 
     def _neighbourhood(self) -> Neighbourhood:
         """Return the people behind the audit: everybody, or the sample of a file."""
+        if self.classes is not None:
+            raise InputError(
+                f"explain and {len(self.classes.names)} classes do not combine: it explains the "
+                "decision by one score. Call fairmatch.explain with the table and the "
+                "probabilities of the class in question."
+            )
         if id(self) in _BEHIND:
             return _BEHIND[id(self)]()
         sample = self.individuals

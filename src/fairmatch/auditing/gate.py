@@ -25,7 +25,10 @@ MODES = {
 
 @dataclass(frozen=True)
 class Gate:
-    """An upper bound on a gap, or a lower bound on the ratio of selection rates."""
+    """An upper bound on a gap, or a lower bound on the ratio of selection rates.
+
+    Of several classes, gaps over all classes are held to the bound where there are any.
+    """
 
     name: str
     bound: float
@@ -43,7 +46,10 @@ class Gate:
                 f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
                 "another threshold, or hold the scores to a bound (mean_parity_gap)."
             )
-        fact: Estimate | Gap = audit.selection_ratio if is_ratio else audit.gap(self.name)
+        own = {} if audit.classes is None else {gap.name: gap for gap in audit.classes.gaps}
+        fact: Estimate | Gap = (
+            audit.selection_ratio if is_ratio else own.get(self.name) or audit.gap(self.name)
+        )
         value, words = fact.value, self.name
         if mode != "estimate":
             lower = (mode == "shown") != is_ratio
@@ -90,7 +96,8 @@ def assert_gap(
         When the bound is broken, as with ``fairmatch audit --gate``: if the lower confidence limit
         exceeds it, so that the data show it; if the estimate does; or if the upper limit does.
     **settings
-        Further settings of `fairmatch.audit`, such as ``threshold`` or ``confidence``.
+        Further settings of `fairmatch.audit`, such as ``threshold`` or ``confidence``. A model of
+        several classes needs ``favourable``, and its gaps are those over all classes.
 
     Raises
     ------
@@ -106,7 +113,7 @@ def assert_gap(
     """
     import numpy as np
 
-    from fairmatch.auditing.audit import audit, score_people
+    from fairmatch.auditing.audit import audit, class_table, score_people
     from fairmatch.learning.reading import split_columns
     from fairmatch.people.checks import check_number
 
@@ -115,9 +122,17 @@ def assert_gap(
         raise InputError(
             f"gate={gate!r} is not one of {', '.join(map(repr, MODES))}.", parameter="gate"
         )
-    label = np.asarray(model.classes_).tolist()[-1] if hasattr(model, "classes_") else 1
-    label = settings.setdefault("pos_label", label)
-    scores = score_people(model, X, sensitive_features, label)
+    if not hasattr(model, "predict_proba"):
+        raise InputError(
+            f"assert_gap is for classifiers, and {type(model).__name__} has no predict_proba. "
+            "Audit its predictions with fairmatch.audit.",
+            parameter="model",
+        )
+    scores = class_table(model, X, sensitive_features, named=False)  # of several classes
+    if scores is model:
+        known = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
+        label = settings.setdefault("pos_label", known[-1])
+        scores = score_people(model, X, sensitive_features, label)
     inside = getattr(model, "sensitive_column", None)
     if sensitive_features is None and inside is not None:
         sensitive_features = split_columns(X, inside)[1]
@@ -129,7 +144,7 @@ def assert_gap(
         )
     settings = {"model_name": type(model).__name__, **settings}
     found = audit(scores, sensitive_features=sensitive_features, y_true=y, **settings)
-    gaps = {gap.name: gap for gap in found.gaps}
+    gaps = {gap.name: gap for gap in (found.classes or found).gaps}
     if measure not in gaps:
         raise InputError(
             f"measure={measure!r} is not among the gaps of these people: {', '.join(gaps)}. "

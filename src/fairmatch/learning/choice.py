@@ -481,7 +481,7 @@ class Bound:
         if self.outcome.decides:
             values = labels_of(people).values
             known: Sequence[int | None] = BOUNDED[self.measure].labels
-            if self.outcome.several:
+            if self.outcome.several and not BOUNDED[self.measure].needs_coupling:
                 known = BOUNDED[self.measure].of_classes().labels(self.outcome)
             compared = [
                 groups if label is None else groups.take(np.flatnonzero(values == label))
@@ -786,7 +786,17 @@ class Trials:
         assert self.scorer is not None
         table = self.people.table.take(np.arange(len(labels))[rows]).native
         given = {} if own is None or not _weighs(self.scorer) else {"sample_weight": own}
-        return float(self.scorer(ready, table, wanted, **given))
+        try:
+            return float(self.scorer(ready, table, wanted, **given))
+        except ValueError as error:
+            if not self.bound.outcome.several:
+                raise
+            raise InputError(
+                f"scoring and {len(self.bound.outcome.classes)} classes do not combine: {error}. "
+                "Choose a scorer of several classes, such as 'accuracy', 'roc_auc_ovr' or "
+                "'f1_macro'.",
+                parameter="scoring",
+            ) from error
 
     def error(self, place: int) -> float:
         """Return the standard error of a candidate's score, from blocks of the rows."""
