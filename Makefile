@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test coverage lint docs package minimum peers bench clean
+.PHONY: demo test fuzz coverage lint docs package minimum peers bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,10 @@ test: $(STAMP)
 # The same tests, with the share of the lines that they run; that takes a third longer.
 coverage: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --cov=fairmatch --cov-report=term
+
+# FAIRMATCH_FUZZ=6 draws six times as many examples, which takes about a minute.
+fuzz: $(STAMP)
+	$(BIN)/python -m pytest -q tests/test_fuzz.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

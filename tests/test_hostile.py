@@ -1,15 +1,19 @@
 """Hostile and unlucky inputs, each with the message that a user sees: typed, and in Python."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from damage import sign
 from lightgbm import LGBMClassifier
 
 from fairmatch import (
@@ -567,3 +571,76 @@ def test_the_warning_about_many_levels_names_no_encoder_where_there_is_none():
     frame = people().assign(city=[f"c{k % 110}" for k in range(N)])
     with pytest.warns(FairmatchWarning, match="or join levels that are alike"):
         fit(frame)
+
+
+def test_half_characters_are_damage(tmp_path):
+    adjustment = fit_adjustment(np.linspace(0, 1, 80), ["a", "b"] * 40)
+    path = adjustment.save(tmp_path / "adjustment.json")
+    path.write_text(path.read_text().replace('"a"', '"\\ud800"'))
+    with pytest.raises(ModelFileError, match="half of a character"):
+        ScoreAdjustment.load(path)
+    with pytest.raises(FairmatchError, match="half of a character"):
+        fit_adjustment(np.linspace(0, 1, 80), ["\ud800", "b"] * 40).save(path)
+    folder = fit(people()).save(tmp_path / "model")
+    load(folder)
+    description = folder / "model.json"
+    description.write_text(description.read_text().replace('"f"', '"\\ud800"'))
+    sign(folder)
+    assert "\\ud800" in description.read_text()
+    with pytest.raises(ModelFileError, match="half of a character"):
+        load(folder)
+
+
+def test_a_damaged_parquet_file_is_one_sentence(tmp_path):
+    file = tmp_path / "people.parquet"
+    people().to_parquet(file, index=False)
+    whole = file.read_bytes()
+    for damaged in (b"PAR1" + bytes(40) + b"PAR1", whole[:90], whole[:-30] + whole[-8:]):
+        file.write_bytes(damaged)
+        for categories in ([], ["sex"]):
+            with pytest.raises(FairmatchError) as caught:
+                read_table(file, categories=categories)
+            told = f"{file} cannot be read, so it is damaged. Export it again."
+            assert str(caught.value) == told
+
+
+def test_an_adjustment_is_no_model(tmp_path):
+    path = fit_adjustment(np.linspace(0, 1, 80), ["a", "b"] * 40).save(tmp_path / "adj.json")
+    with pytest.raises(ModelFileError, match=r"ScoreAdjustment\.load"):
+        load(path)
+
+
+def test_numbers_beyond_floats_are_typed():
+    with pytest.raises(FairmatchError, match="y_score must be numeric"):
+        audit([10**400, 1], sensitive_features=["a", "b"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_has_a_name(tmp_path, capsys):
+    from fairmatch.report import write_report
+
+    found = audit(people().hired, sensitive_features=people().sex, n_resamples=100)
+    with pytest.raises(FairmatchError, match="/dev/full cannot be written: No space") as caught:
+        write_report(found, "/dev/full")
+    assert isinstance(caught.value, OSError)
+    assert caught.value.filename == "/dev/full"
+    people().to_csv(tmp_path / "people.csv", index=False)
+    command = [sys.executable, "-m", "fairmatch", "audit", str(tmp_path / "people.csv")]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [*command, "--score", "hired", "--sensitive", "sex", "--drop", "race,job"],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert ended.returncode == 2
+    assert "fairmatch: the output: No space left on device" in ended.stderr
+
+
+def test_what_python_calls_keep_is_an_option(tmp_path, capsys):
+    frame = people().assign(**{"copy": people().sex, "other copy": people().sex})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    given = ["audit", str(tmp_path / "people.csv"), "--score", "hired", "--sensitive", "sex"]
+    assert main(given) == 2
+    told = capsys.readouterr().err
+    assert "--keep copy,other copy" in told
+    assert "keep=" not in told
+    assert "fairmatch: --keep:" not in told

@@ -14,6 +14,7 @@ and a program in which the parameter is called otherwise, such as the command li
     ├── GapNotReachedError (RuntimeError) no model is within ``max_gap``, and ``strict=True``
     ├── MissingExtraError (ImportError)  an optional part is not installed
     ├── DatasetError (OSError)           a table is absent, damaged or cannot be fetched
+    ├── OutputFileError (OSError)        a file cannot be written
     └── ModelFileError (ValueError)      a saved model is damaged or of another kind
     FairmatchWarning (UserWarning)
     ├── GapNotReachedWarning             no model or adjustment is within ``max_gap``
@@ -92,6 +93,20 @@ class DatasetError(FairmatchError, OSError):
 
 class ModelFileError(FairmatchError, ValueError):
     """A saved model is damaged, truncated, or of another kind."""
+
+
+class OutputFileError(FairmatchError, OSError):
+    """A file cannot be written: there is no place on the disk, or no permission.
+
+    Examples
+    --------
+    >>> error = OutputFileError(28, "No space left on device", "report.html")
+    >>> print(error, error.filename)
+    report.html cannot be written: No space left on device. Choose another place. report.html
+    """
+
+    def __str__(self) -> str:
+        return f"{self.filename} cannot be written: {self.strerror}. Choose another place."
 
 
 class FairmatchWarning(UserWarning):

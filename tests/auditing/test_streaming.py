@@ -384,3 +384,4 @@ def test_a_damaged_file_is_told_without_the_query(people, tmp_path):
             audit_dataset(str(tmp_path), ROLES, pos_label="yes", **QUICK)
         assert "read_parquet" not in str(caught.value)
         assert "SELECT" not in str(caught.value)
+        assert str(caught.value).endswith("as Parquet, so it is damaged. Write the file again.")

@@ -69,7 +69,7 @@ def test_a_pipe_stays_one(tmp_path):
 @pytest.mark.parametrize(
     ("error", "code", "told"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), 2, "fairmatch: No space left on device"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "fairmatch: the output: No space"),
         (OSError(errno.EACCES, "Permission denied", "a.csv"), 2, "fairmatch: a.csv: Permission"),
         (KeyboardInterrupt(), 130, "fairmatch: interrupted"),
     ],

@@ -171,8 +171,11 @@ class ParquetFiles:
                     "name another folder with TMPDIR. Or first sum the rows up by score, group and "
                     "label, and audit that table with weight_kind='counts'."
                 ) from error
+            # What a parser says of damaged bytes helps nobody; that files disagree does.
+            why = f": {said.rstrip('.')}" if "mismatch" in said else ""
             raise InputError(
-                f"{self.pattern} cannot be read as Parquet: {said} Write the file again."
+                f"{self.pattern} cannot be read as Parquet{why or ', so it is damaged'}. Write the "
+                "file again."
             ) from error
         return answer
 

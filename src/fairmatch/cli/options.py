@@ -7,6 +7,7 @@ a parameter can be shown with the option.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -58,7 +59,7 @@ class Command(click.Command):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141  # as shells have it
         except OSError as error:  # a file that cannot be written; 1 would mean a broken bound
-            where = "" if error.filename is None else f"{error.filename}: "
+            where = f"{error.filename or 'the output'}: "
             return _failed(f"{where}{error.strerror or error}")
         except MemoryError as error:
             return _failed(f"The memory is not enough ({error}). Use fewer rows or columns.")
@@ -72,6 +73,9 @@ class Command(click.Command):
         if parameter not in options:
             return text
         option = options[parameter]
+        # keep=['id', 'note'] is Python; the option is --keep id,note.
+        text = re.sub(rf"\b{parameter}=\[(.*?)\]", rf"{option} \1", text.replace("', '", ","))
+        text = re.sub(rf"({option} )'(.*?)'", r"\1\2", text)
         if text.startswith(parameter):  # max_gap must be…
             return option + text.removeprefix(parameter)
         return text if option in text else f"{option}: {text}"

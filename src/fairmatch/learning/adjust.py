@@ -30,6 +30,7 @@ from fairmatch.learning.reading import (
     table_width,
     tell_unknown,
 )
+from fairmatch.learning.saving import refuse_half_characters
 from fairmatch.learning.vectors import VectorAlignment
 from fairmatch.people.checks import (
     FloatArray,
@@ -870,6 +871,7 @@ class ScoreAdjustment:
         }
         try:
             text = json.dumps(content, allow_nan=False)
+            refuse_half_characters(content)
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"The adjustment cannot be written as JSON ({error}). Use text or numbers as the "
@@ -903,6 +905,7 @@ class ScoreAdjustment:
             if not file.is_file() or file.stat().st_size > _MOST_BYTES:
                 raise ModelFileError(f"{file} is not a file of an adjustment. {_EXPECTED}")
             content = json.loads(file.read_bytes())
+            refuse_half_characters(content)
         except OSError as error:
             raise ModelFileError(
                 f"{file} cannot be read ({error.strerror}). {_EXPECTED}"

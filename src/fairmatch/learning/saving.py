@@ -291,6 +291,11 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
     True
     """
     folder = Path(path)
+    if folder.is_file():
+        raise ModelFileError(
+            f"{folder} is a file, and a saved model is a folder. Name the folder. An adjustment of "
+            "scores is a file: read it with ScoreAdjustment.load."
+        )
     description, kind, content = _read_whole(folder)
     if kind._save_instead is not None:
         _check_digest(folder, description)
@@ -388,6 +393,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
     content = _read(folder / _DESCRIPTION)
     try:
         description = json.loads(content)
+        refuse_half_characters(description)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{folder / _DESCRIPTION} is not valid JSON: {error}. {_AGAIN}"
@@ -423,6 +429,21 @@ def _read(file: Path) -> bytes:
             f"{file} cannot be read ({error.strerror}). A saved model is a folder with "
             f"{_DESCRIPTION} and the file of its weights or trees. Name such a folder."
         ) from error
+
+
+def refuse_half_characters(content: Any) -> None:
+    r"""Raise a ValueError if a text of JSON holds half a character, which no file can hold.
+
+    Examples
+    --------
+    >>> refuse_half_characters({"group": "\ud800"})
+    Traceback (most recent call last):
+    ValueError: a text holds half of a character (a lone surrogate)
+    """
+    try:
+        json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text holds half of a character (a lone surrogate)") from None
 
 
 def plain_label(value: Any) -> Any:

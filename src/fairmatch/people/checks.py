@@ -145,7 +145,7 @@ def read_numbers(values: ArrayLike, name: str) -> FloatArray:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -367,7 +367,7 @@ def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -
     near = {name: nearest_name(name, known) for name in absent if name not in lists}
     near = {name: other for name, other in near.items() if other}
     several = len(absent) > 1
-    hints = [f"Put spaces between the names of {name!r} instead of commas." for name in lists]
+    hints = [f"{name!r} is a list, and one column is expected." for name in lists]
     hints += [
         f"Did you mean {other!r}{f' by {name!r}' if several else ''}?"
         for name, other in near.items()

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import pandas as pd
 
-from fairmatch.exceptions import FairmatchWarning, InputError, MissingExtraError
+from fairmatch.exceptions import FairmatchWarning, InputError, MissingExtraError, OutputFileError
 
 PARTIAL = ".partial"
 """Ending of the names of files and folders that are being written."""
@@ -37,8 +37,8 @@ def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Yield a hidden file to write into, which replaces the file at the path once complete.
 
     It has the mode of the file that it replaces. A new file that is ``private`` is readable by its
-    owner alone. A path that is no plain file, such as ``/dev/stdout``, is yielded itself. An
-    OSError names the path.
+    owner alone. A path that is no plain file, such as ``/dev/stdout``, is yielded itself. If it
+    cannot be written, an `OutputFileError` names the path.
 
     Examples
     --------
@@ -66,10 +66,13 @@ def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
             yield partial
             _reach_the_disk(partial)
             partial.replace(file)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         if error.filename is None or error.filename == str(partial):
             error.filename = str(path)
-        raise
+        why = error.strerror or str(error)
+        raise OutputFileError(error.errno, why, error.filename) from error
     finally:
         if partial != file:
             with suppress(OSError):  # there is no file if the folder could not be created
@@ -465,7 +468,9 @@ def read_table(
     except InputError:
         raise
     except Exception as error:  # what pandas and pyarrow raise for a damaged file differs
-        raise InputError(f"{file} cannot be read: {error}. Export it again.") from error
+        # What a parser says of damaged bytes helps nobody.
+        why = ", so it is damaged" if ending == ".parquet" else f": {str(error).rstrip('.')}"
+        raise InputError(f"{file} cannot be read{why}. Export it again.") from error
     refuse_repeated([str(name) for name in table.columns], file)
     if table.empty:
         raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
