@@ -74,8 +74,10 @@ class Command(click.Command):
             return text
         option = options[parameter]
         # keep=['id', 'note'] is Python; the option is --keep id,note.
-        text = re.sub(rf"\b{parameter}=\[(.*?)\]", rf"{option} \1", text.replace("', '", ","))
-        text = re.sub(rf"({option} )'(.*?)'", r"\1\2", text)
+        listed = re.search(rf"\b{parameter}=\[(.*?)\]", text)
+        if listed:
+            names = listed[1].strip("'").replace("', '", ",")
+            text = text.replace(listed[0], f"{option} {names}")
         if text.startswith(parameter):  # max_gap must be…
             return option + text.removeprefix(parameter)
         return text if option in text else f"{option}: {text}"
