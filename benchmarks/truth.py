@@ -35,6 +35,19 @@ TRUTHS = {"none": 0.0, "small": 0.1, "large": 0.3}
 SHIFTS = {2: (0, 1), 4: (0, 0.5, 1, 0.2), 9: (0, 1, 0.5, 0.2, 0.8, 0, 1, 0.3, 0.6)}
 # Digits to which scores are rounded.
 DIGITS = {"counts": 2, "ties": 1}
+_GAPS = ("demographic_parity", "mean_parity", "wasserstein_parity", "total_variation_parity",
+         "ks_parity", "matched_parity", "true_positive", "false_positive",
+         "equalized_odds")  # fmt: skip
+_FACTS = ("selection_rate", "mean_score", "base_rate", "accuracy", "true_positive_rate",
+          "false_positive_rate", "auc", "impact_ratio")  # fmt: skip
+# What is recorded, in this order: 1 if the interval holds or something is said to differ, 0 if
+# not, and - where a table has no such fact.
+WHAT = (
+    *(f"{name}_gap" for name in _GAPS),
+    "selection_ratio",
+    *(f"{name} of the smallest group" for name in _FACTS),
+    *("Fisher's test", "subsets", "subsets, excess", "changes"),
+)
 LEAST, BOUNDS = 0.001, {"coverage": 0.93, "false alarms": 0.06}
 
 
@@ -255,7 +268,19 @@ def findable(n: int, bound: float, side: str) -> float:
     fails = hits[tail < LEAST]
     shares = np.arange(bound, 0.0, -0.001) if side == "less" else np.arange(bound, 1.0, 0.001)
     power = [stats.binom.pmf(fails, n, share).sum() for share in shares]
-    return float(shares[int(np.argmax(np.array(power) >= 0.8))])
+    enough = np.array(power) >= 0.8
+    return float(shares[int(np.argmax(enough))]) if enough.any() else float("nan")
+
+
+def packed(found: dict[str, bool]) -> str:
+    """Return what was found in one table as a sign for each of `WHAT`."""
+    assert set(found) <= set(WHAT)
+    return "".join(str(int(found[name])) if name in found else "-" for name in WHAT)
+
+
+def unpacked(signs: str) -> dict[str, bool]:
+    """Return what was found in one table."""
+    return {name: sign == "1" for name, sign in zip(WHAT, signs, strict=True) if sign != "-"}
 
 
 def main() -> None:
@@ -268,14 +293,14 @@ def main() -> None:
     done = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         record = json.loads(line)
-        done[record["cell"], record["seed"]] = record["found"]
+        done[record["cell"], record["seed"]] = unpacked(record["found"])
     for seed in range(10, 10 + asked.replications):
         for cell, (_, once) in CELLS.items():
             if (cell, seed) not in done:
-                found = {name: bool(value) for name, value in once(seed).items()}
-                done[cell, seed] = found
+                done[cell, seed] = found = once(seed)
+                record = {"cell": cell, "seed": seed, "found": packed(found)}
                 with path.open("a") as file:
-                    file.write(json.dumps({"cell": cell, "seed": seed, "found": found}) + "\n")
+                    file.write(json.dumps(record) + "\n")
     print("| cell | kind | what | tables | share | |\n|---|---|---|---|---|---|")
     failed, numbers = 0, set()
     for cell, (kind, _) in CELLS.items():

@@ -60,6 +60,20 @@ def test_the_command_prints_every_pair(capsys):
     assert main(["plan", "--sizes", "1500,400,60", "--positive-share", "0.3"]) == 0
     printed = capsys.readouterr().out
     assert "1,500 and 60   0.208                   0.359              0.246" in printed
+    rates = "--positive-share", "0.3", "--error-rates", "0.8", "0.1", "--deviation", "12"
+    assert main(["plan", "--sizes", "1500,400", *rates]) == 0
+    header, row = capsys.readouterr().out.splitlines()[1:3]
+    assert header.split()[1:] == ["demographic_parity_gap", "true_positive_gap",
+                                  "false_positive_gap", "mean_parity_gap"]  # fmt: skip
+    wanted = [
+        detectable_difference((400, 1500)),
+        detectable_difference((120, 450), rate=0.8),
+        detectable_difference((280, 1050), rate=0.1),
+        detectable_mean_difference((400, 1500), (12, 12)),
+    ]
+    assert [float(value) for value in row.split()[3:]] == pytest.approx(wanted, abs=6e-3)
+    assert main(["plan", "--sizes", "3,3", "--error-rates", "0.8", "0.1"]) == 2
+    assert "without --positive-share" in capsys.readouterr().err
     assert main(["plan", "--sizes", "3,3"]) == 0
     assert "none: at this rate" in capsys.readouterr().out
     assert main(["plan", "--sizes", "ten"]) == 2

@@ -27,14 +27,38 @@ from fairmatch.exceptions import InputError
     metavar="SHARE",
     help="Share of people with the positive label, to plan for gaps between error rates too.",
 )
+@click.option(
+    "--error-rates",
+    type=click.FloatRange(0, 1),
+    nargs=2,
+    metavar="TPR FPR",
+    help="With --positive-share: the true and the false positive rate that you expect. By default "
+    "both are --rate.",
+)
+@click.option(
+    "--deviation",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SD",
+    help="Standard deviation of the scores or predictions in each group, to plan for the gap "
+    "between means too.",
+)
 @click.option("--confidence", type=options.LEVEL, default=0.95, help="Level of the intervals.")
 @click.option("--power", type=options.LEVEL, default=0.8, help="Probability of detecting the gap.")
 def plan(
-    sizes: str, rate: float, positive_share: float | None, confidence: float, power: float
+    sizes: str,
+    rate: float,
+    positive_share: float | None,
+    error_rates: tuple[float, float] | None,
+    deviation: float | None,
+    confidence: float,
+    power: float,
 ) -> None:
     """Compute the smallest gap that an audit of groups of these sizes can detect."""
-    from fairmatch.measures.planning import chance_maximum, detectable_difference
-    from fairmatch.measures.registry import of_averages
+    from fairmatch.measures.planning import (
+        chance_maximum,
+        detectable_difference,
+        detectable_mean_difference,
+    )
 
     try:
         people = [int(size) for size in sizes.replace("_", "").split(",")]
@@ -45,35 +69,42 @@ def plan(
             f"--sizes takes the number of people in each of at least two groups, such as "
             f"1500,400,60; got {sizes!r}."
         )
-    among: dict[bool | None, float] = {None: 1.0}
+    # Each gap with the share of the people whom it is about, and the rate that is expected.
+    planned = {"demographic_parity_gap": (1.0, rate)}
     if positive_share is not None:
-        among |= {True: positive_share, False: 1.0 - positive_share}
-    gaps = of_averages(decides=True).values()
-    shares = {
-        own.name: among[own.labels[0]]
-        for own in gaps
-        if own.is_difference and own.labels[0] in among
-    }
-    pairs = list(combinations(range(len(people)), 2))
+        right, wrong = error_rates or (rate, rate)
+        planned["true_positive_gap"] = positive_share, right
+        planned["false_positive_gap"] = 1.0 - positive_share, wrong
+    elif error_rates:
+        raise InputError("--error-rates was given without --positive-share. Name the share too.")
+    pairs = list(combinations(people, 2))
+    level = {"confidence": confidence, "power": power}
     rows = []
     for one, other in pairs:
         found = [
             detectable_difference(
-                (share * people[other], share * people[one]),
-                rate=rate,
-                confidence=confidence,
-                power=power,
-                n_comparisons=len(pairs),
+                (share * other, share * one), rate=own, n_comparisons=len(pairs), **level
             )
-            for share in shares.values()
+            for share, own in planned.values()
         ]
-        shown = ("none" if isnan(value) else f"{value:.3f}" for value in found)
-        rows.append([f"{people[one]:,} and {people[other]:,}", *shown])
+        shown = ["none" if isnan(value) else f"{value:.3f}" for value in found]
+        if deviation is not None:
+            mean = detectable_mean_difference(
+                (other, one), (deviation, deviation), n_comparisons=len(pairs), **level
+            )
+            shown.append(f"{mean:.3g}")
+        rows.append([f"{one:,} and {other:,}", *shown])
+    heads = [*planned, *(["mean_parity_gap"] if deviation is not None else [])]
+    expected = f"a rate of {rate:g}"
+    if error_rates:
+        expected += ", a true positive rate of {:g} and a false positive rate of {:g}".format(
+            *error_rates
+        )
     print(
         f"Smallest gap whose {confidence:.0%} interval excludes 0 with a probability of "
-        f"{power:.0%}, at a rate of {rate:g}:"
+        f"{power:.0%}, at {expected}:"
     )
-    print_table(["people", *shares], rows)
+    print_table(["people", *heads], rows)
     if len(pairs) > 1:
         print(f"The {len(pairs)} pairs share the error of {1 - confidence:.2g}, as in an audit.")
     if any("none" in row for row in rows):
