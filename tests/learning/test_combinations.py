@@ -11,8 +11,16 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import fairmatch
-from fairmatch import NeuralNetwork, audit, group_probabilities
-from fairmatch.exceptions import FairmatchError, FairmatchWarning, InputError
+from fairmatch import (
+    GapMonitor,
+    NeuralNetwork,
+    assert_gap,
+    audit,
+    explain,
+    group_probabilities,
+    to_onnx,
+)
+from fairmatch.exceptions import FairmatchError, FairmatchWarning, GroupError, InputError
 from fairmatch.measures import gap_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "explain" / "combinations.md"
@@ -38,7 +46,7 @@ def read_page():
 
 
 CELLS = read_page()
-LEARNERS = [name for name in CELLS if name.startswith("`") and name != "`audit`"]
+LEARNERS = [name for name in CELLS if name.strip("`").split("(")[0] in MODELS]
 
 
 def table(n_rows=100):
@@ -180,3 +188,72 @@ def test_audits(outcome):
                     audit(SCORES[outcome], sensitive_features=groups, **asked)
             else:
                 assert audit(SCORES[outcome], sensitive_features=groups, **asked)
+
+
+def ask(row, criterion, given, memberships, outcome):
+    """Do what a row about something other than learners says, for one combination."""
+    y, groups = LABELS[outcome], SOFT if memberships else GROUP
+    asked = {"sensitive_features": groups}
+    gap = dict(zip(CRITERIA, GAPS["gaps of decisions"], strict=True))[criterion]
+    if row == "`GapMonitor`":
+        assert not given  # it has no such parameter
+        monitor = GapMonitor(0.3, groups=["a", "b"], measure=gap)
+        return monitor.update(SCORES[outcome], groups, y if outcome == "two" else None)
+    settings = {
+        "`max_gap`": {"max_gap": 0.9, "gap_measure": "matched_parity_gap"},
+        "`calibrate=True`": {"calibrate": True},
+    }.get(row.split(" ")[0], {})
+    if outcome == "numbers":
+        model = fairmatch.FTMBoostingRegressor(LGBMRegressor(**TREES), **settings)
+    else:
+        model = fairmatch.FTMBoostingClassifier(
+            LGBMClassifier(**TREES), criterion=criterion, **settings
+        )
+    asks_for_given = given and row not in ("`assert_gap`", "`explain`")
+    model.set_params(sensitive_at_prediction=not memberships, given="job" * asks_for_given or None)
+    model.fit(X, y, **asked)
+    if "to_onnx" in row:
+        return to_onnx(model)
+    if row == "`explain`":
+        return explain(model, X, rows=1, **asked)
+    if row == "`assert_gap`":
+        more = {"favourable": [2]} if outcome == "several" else {}
+        more |= {"given": X["job"]} if given else {}
+        more |= {"n_resamples": 100, "min_group_size": 10}
+        return assert_gap(model, X, y, max_gap=0.9, measure=gap, **asked, **more)
+    return model
+
+
+OTHERS = [name for name in CELLS if name not in LEARNERS and name not in (*GAPS, "`audit`")]
+
+
+@pytest.mark.parametrize("row", OTHERS)
+@pytest.mark.parametrize("outcome", ["two", "several", "numbers"])
+def test_other_rows(row, outcome):
+    if "to_onnx" in row:
+        pytest.importorskip("onnx")
+    wanted = ASKED[:5] if outcome == "two" else ASKED[:1]
+    for criterion, given, memberships in wanted:
+        cells = [CELLS[row][criterion], *[CELLS[row]["given"]] * given]
+        cells += [CELLS[row]["memberships"]] * memberships
+        if outcome != "two":
+            cells.append(CELLS[row][outcome])
+        if "–" in cells or (row == "`GapMonitor`" and given):
+            continue
+        asked = row, criterion, given, memberships, outcome
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairmatchWarning)
+            if any(cell.startswith("no") for cell in cells):
+                # Regressors have no such parameter.
+                expected = TypeError if "calibrate" in row and outcome == "numbers" else InputError
+                with pytest.raises((expected, GroupError)):
+                    ask(*asked)
+            else:
+                ask(*asked)
+
+
+def test_a_scorer_of_two_classes_is_refused_for_several():
+    model = fairmatch.FTMBoostingClassifier(LGBMClassifier(**TREES), max_gap=0.5)
+    with pytest.raises(InputError, match="scoring and 3 classes do not combine"):
+        model.set_params(scoring="roc_auc").fit(X, LABELS["several"], sensitive_features=GROUP)
+    model.set_params(scoring="roc_auc_ovr").fit(X, LABELS["several"], sensitive_features=GROUP)

@@ -41,12 +41,13 @@ class Gate:
         from fairmatch.measures import MEASURES
 
         is_ratio = self.name == RATIO
-        if (is_ratio or MEASURES[self.name].needs_decisions) and audit.undecided:
+        own = {} if audit.classes is None else {gap.name: gap for gap in audit.classes.gaps}
+        decides = is_ratio or (self.name not in own and MEASURES[self.name].needs_decisions)
+        if decides and audit.undecided:
             raise GroupError(
                 f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
                 "another threshold, or hold the scores to a bound (mean_parity_gap)."
             )
-        own = {} if audit.classes is None else {gap.name: gap for gap in audit.classes.gaps}
         fact: Estimate | Gap = (
             audit.selection_ratio if is_ratio else own.get(self.name) or audit.gap(self.name)
         )

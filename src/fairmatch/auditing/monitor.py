@@ -30,6 +30,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.files import write_whole
 from fairmatch.people.groups import attribute_columns, listed
+from fairmatch.people.outcome import is_vectors
 
 # The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
 # quickly. The capital is divided among them, and large ones get more of it.
@@ -243,6 +244,12 @@ class GapMonitor:
         period : str, optional
             What to call this update in the history, such as a date.
         """
+        if is_vectors(scores):
+            raise InputError(
+                f"GapMonitor and {np.shape(scores)[1]} columns of class probabilities do not "
+                "combine. Monitor one class against the rest: pass its decisions, 0 and 1.",
+                parameter="scores",
+            )
         values: NDArray[Any] = read_scores(scores, name="scores")
         codes = self._codes(sensitive_features, len(values))
         if self._asked.needs_decisions:
