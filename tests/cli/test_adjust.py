@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmatch import align_scores, fit_adjustment, measures
+from fairmatch import align_scores, bands, fit_adjustment, measures
 from fairmatch.cli.main import main
 from fairmatch.measures import MEASURES, demographic_parity_gap, mean_parity_gap
 
@@ -318,3 +318,33 @@ def test_several_classes(tmp_path, monkeypatch, capsys):
     ):
         assert main([*asked, *wrong, "--out", "c.csv"]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_scores_are_adjusted_within_the_levels_of_columns(scores, capsys):
+    how = ["--given", "old", "--max-gap", "0.03"]
+    assert main([*GIVEN, *how, "--out", "first.csv", "--save", "adjustment.json"]) == 0
+    assert "Gaps are those within the levels of old." in capsys.readouterr().out
+    found = pd.read_csv("first.csv")
+    for old in (0, 1):
+        own = found[found.old == old]
+        gap = demographic_parity_gap(None, own.adjusted_score, sensitive_features=own.sex)
+        assert gap <= 0.03
+    again = [*GIVEN, "--with", "adjustment.json", "--out", "again.csv"]
+    assert main([*again, "--given", "old"]) == 0
+    assert pd.read_csv("again.csv").equals(found)
+    assert main(again) == 2
+    assert "--given: The adjustment was fitted with old" in capsys.readouterr().err
+
+
+def test_a_number_among_the_groups_is_cut_into_bands(scores):
+    scores["age"] = np.random.default_rng(1).integers(18, 70, 500)
+    scores.to_csv("scores.csv", index=False)
+    typed = [*GIVEN[:-1], "age", "--bands", "age=30,50"]
+    assert main([*typed, "--out", "first.csv", "--save", "adjustment.json"]) == 0
+    found = pd.read_csv("first.csv")
+    assert (found.age == scores.age).all()
+    expected = align_scores(scores.score, bands(scores.age, [30, 50]))
+    assert found.adjusted_score.to_numpy() == pytest.approx(expected, abs=1e-12)
+    assert main([*typed, "--with", "adjustment.json", "--out", "again.csv"]) == 0
+    assert pd.read_csv("again.csv").equals(found)
+    assert main([*GIVEN, "--bands", "age=30", "--out", "wrong.csv"]) == 2

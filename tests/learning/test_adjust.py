@@ -21,7 +21,11 @@ from fairmatch.exceptions import (
     ModelFileError,
     SmallGroupWarning,
 )
-from fairmatch.measures import demographic_parity_gap, true_positive_gap
+from fairmatch.measures import (
+    demographic_parity_gap,
+    true_positive_gap,
+    wasserstein_parity_gap,
+)
 
 
 def scored(n=400, seed=0):
@@ -269,3 +273,59 @@ def test_thresholds_that_decide_nothing_are_told():
 def test_an_unknown_scale_is_named():
     with pytest.raises(InputError, match="scale must be one of"):
         fit_adjustment([0.1, 0.2, 0.3, 0.4], list("aabb"), scale="foo")
+
+
+def titled(n_rows=3000, seed=0):
+    """Return scores that differ by sex in one of two titles only, with labels."""
+    random = np.random.default_rng(seed)
+    sex, title = random.choice(["f", "m"], n_rows), random.choice(["clerk", "head"], n_rows)
+    shift = np.where((title == "head") & (sex == "f"), 0.2, 0.0)
+    scores = np.clip(random.beta(3, 3, n_rows) - shift, 0.0, 1.0)
+    labels = (random.random(n_rows) < scores + shift).astype(int)
+    return (
+        scores,
+        sex,
+        pd.DataFrame({"title": title, "age": random.integers(20, 60, n_rows)}),
+        labels,
+    )
+
+
+@pytest.mark.parametrize("decisions", ["align", "threshold"])
+def test_scores_are_adjusted_within_strata(decisions, tmp_path):
+    scores, sex, factors, labels = titled()
+    how = {"y_true": labels, "decisions": decisions, "max_gap": 0.02}
+    found = fit_adjustment(scores, sex, given=factors.title, **how)
+    adjusted = found.apply(scores, sex, given=factors.title)
+    for title in ("clerk", "head"):  # each is the adjustment of these people alone, to the bit
+        rows = (factors.title == title).to_numpy()
+        alone = fit_adjustment(scores[rows], sex[rows], **{**how, "y_true": labels[rows]})
+        assert_array_equal(adjusted[rows], alone.apply(scores[rows], sex[rows]))
+        gap = demographic_parity_gap(None, adjusted[rows], sensitive_features=sex[rows])
+        assert gap <= 0.02
+    one = fit_adjustment(scores, sex, given=np.zeros(3000), **how)
+    plain = fit_adjustment(scores, sex, **how).apply(scores, sex)
+    assert_array_equal(one.apply(scores, sex, given=np.zeros(3000)), plain)
+    # Saved and loaded; people with a new title are adjusted like everybody.
+    again = ScoreAdjustment.load(found.save(tmp_path / "a.json"))
+    assert again.given == found.given
+    new = np.where(np.arange(3000) % 2, factors.title, "guard")
+    assert_array_equal(again.apply(scores, sex, given=new), found.apply(scores, sex, given=new))
+    assert_array_equal(again.apply(scores, sex, given=new)[::2], plain[::2])
+    crossed = fit_adjustment(scores, sex, given=factors, **how)  # ages in bands
+    assert len(crossed.given.labels) == 10
+    again = ScoreAdjustment.load(crossed.save(tmp_path / "b.json"))
+    assert_array_equal(again.apply(scores, sex, factors), crossed.apply(scores, sex, factors))
+    for wrong in (None, factors):
+        with pytest.raises(InputError, match="Pass the same factors"):
+            found.apply(scores, sex, given=wrong)
+    with pytest.raises(InputError, match="with no factors as given"):
+        fit_adjustment(scores, sex, **how).apply(scores, sex, given=factors)
+
+
+def test_alignment_within_strata_equalises_the_distributions_there():
+    scores, sex, factors, _ = titled()
+    aligned = align_scores(scores, sex, given=factors.title)
+    assert (
+        wasserstein_parity_gap(None, aligned, sensitive_features=sex, given=factors.title) < 0.005
+    )
+    assert wasserstein_parity_gap(None, scores, sensitive_features=sex, given=factors.title) > 0.05

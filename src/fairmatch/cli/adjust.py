@@ -45,6 +45,8 @@ _SMALL = 0.005
     "alike. By default all.",
 )
 @options.sensitive("The group of each person", required=True)
+@options.bands
+@options.columns("--given", help="Adjust people within the levels of these columns.")
 @click.option(
     "--label",
     "y_true",
@@ -101,6 +103,8 @@ def adjust(
     unordered: bool,
     favourable: tuple[str, ...],
     sensitive_features: tuple[str, ...],
+    bands: tuple[str, ...],
+    given: tuple[str, ...],
     y_true: str | None,
     pos_label: str | None,
     sample_weight: str | None,
@@ -118,7 +122,8 @@ def adjust(
     import pandas as pd
 
     from fairmatch.learning.adjust import ScoreAdjustment, fit_adjustment
-    from fairmatch.people.checks import read_numbers
+    from fairmatch.people.bands import bands as cut_bands
+    from fairmatch.people.checks import check_names, read_numbers
     from fairmatch.people.files import check_outputs, read_table, write_table
     from fairmatch.people.outcome import class_places, largest_class
     from fairmatch.people.roles import Roles, split_names
@@ -129,7 +134,8 @@ def adjust(
     _refuse_contradictions(how, ready, save)
     adjustment = ScoreAdjustment.load(ready) if ready else None
     # Groups are read as text, so that a saved adjustment finds them again in any file.
-    texts = sorted({*sensitive_features, *split_names(sensitive_features, ())})
+    cuts = dict(map(options.read_cut, bands))
+    texts = sorted({*sensitive_features, *split_names(sensitive_features, ())} - set(cuts))
     frame = read_table(table, text=texts, **reading)
     attributes = split_names(sensitive_features, list(frame.columns))
     columns = split_names(y_score, list(frame.columns), "y_score")
@@ -149,7 +155,12 @@ def adjust(
         if name in frame.columns:
             raise InputError(f"{table} has a column {name}, which would be overwritten. Rename it.")
     print_roles(roles)
-    groups = _groups(frame, attributes)
+    check_names(list(cuts), attributes, table="--sensitive")
+    cut = {name: np.asarray(cut_bands(frame[name], **own)) for name, own in cuts.items()}
+    groups = _groups(frame.assign(**cut), attributes)
+    names = split_names(given, list(frame.columns), "given")
+    check_names(names, list(frame.columns), table=table)
+    factors = frame[names] if names else None
     scale = how.get("scale", "probability") if adjustment is None else adjustment.scale
     scores = _scores(frame, columns[0], scale, ready)
     positive: Any = None
@@ -163,8 +174,10 @@ def adjust(
         positive = _positive(frame, y_true, pos_label)
     weights = None if sample_weight is None else read_numbers(frame[sample_weight], "sample_weight")
     if adjustment is None:
-        adjustment = fit_adjustment(scores, groups, y_true=positive, sample_weight=weights, **how)
-    adjusted = adjustment.apply(scores, groups)
+        adjustment = fit_adjustment(
+            scores, groups, y_true=positive, sample_weight=weights, given=factors, **how
+        )
+    adjusted = adjustment.apply(scores, groups, factors)
     added: dict[str, Any] = dict(zip(written, adjusted.T if several else [adjusted], strict=True))
     if several:
         added[DECISION] = np.array(named, dtype=object)[largest_class(adjusted)]
@@ -172,10 +185,13 @@ def adjust(
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), out)
     if "max_gap" in how:
-        print(f"--max-gap {how['max_gap']:g} bounds {_bounded(how, several=several)}.")
+        where = " in every stratum" if names else ""
+        print(f"--max-gap {how['max_gap']:g} bounds {_bounded(how, several=several)}{where}.")
+    if names:
+        print(f"Gaps are those within the levels of {', '.join(names)}.")
     ordered = bool(classes) and not unordered
-    _print_gaps(adjustment, scores, adjusted, groups, positive, weights, ordered=ordered)
-    if not ready:
+    _print_gaps(adjustment, scores, adjusted, groups, positive, weights, factors, ordered=ordered)
+    if not (ready or names):
         _print_remaining(adjustment)
     print(f"{len(frame):,} rows with {' and '.join(added)} in {out}")
     if save:
@@ -312,6 +328,7 @@ def _print_gaps(
     groups: Any,
     positive: Any,
     weights: FloatArray | None,
+    factors: pd.DataFrame | None,
     *,
     ordered: bool,
 ) -> None:
@@ -326,7 +343,9 @@ def _print_gaps(
     what = "offsets by group" if several else "thresholds by group"
     what = what if adjustment.decisions == "threshold" else "alignment"
     shown = "; ".join(map(str, adjustment.labels))
-    print(f"{what}, strength {adjustment.strength:g}, of the groups {shown}")
+    used = [one.strength for one in adjustment.within.values()] or [adjustment.strength]
+    strengths = " to ".join(f"{end:g}" for end in sorted({min(used), max(used)}))
+    print(f"{what}, strength {strengths}, of the groups {shown}")
     names = _names(groups, adjustment)
     known = np.array([name is not None for name in names])
     present = sorted(set(names[known]))
@@ -336,7 +355,11 @@ def _print_gaps(
         return
     scores, adjusted = scores[known], adjusted[known]
     positive, weights = (None if own is None else own[known] for own in (positive, weights))
-    given = {"sensitive_features": names[known], "sample_weight": weights}
+    given = {
+        "sensitive_features": names[known],
+        "sample_weight": weights,
+        "given": None if factors is None else factors[known],
+    }
     if several:
         both = []
         for own in (scores, pd.DataFrame(adjusted, columns=scores.columns)):

@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -14,6 +14,7 @@ from scipy.stats import wasserstein_distance
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
+    FairmatchError,
     GapNotReachedWarning,
     GroupError,
     InputError,
@@ -62,6 +63,7 @@ from fairmatch.people.outcome import (
     read_vectors,
 )
 from fairmatch.people.people import IndexArray, Labels, People
+from fairmatch.people.strata import Codes, Factor, Given, given_columns, pool_strata
 from fairmatch.people.weights import read_row_weights
 
 # Resolution of a quantile curve: a rank is known to one part in this many, and exactly in groups
@@ -756,6 +758,12 @@ class ScoreAdjustment:
         Labels of small groups that are adjusted as one group, "other".
     ignored : tuple, default=()
         Labels of small groups whose scores are not moved.
+    given : Given, optional
+        The factors within whose levels scores are adjusted.
+    pooling : tuple of int, default=()
+        The code under which each stratum is adjusted. Small strata share the last code.
+    within : dict, default={}
+        The adjustment of each stratum by its code; others are adjusted like everybody.
 
     Examples
     --------
@@ -775,6 +783,9 @@ class ScoreAdjustment:
     strength: float = 1.0
     pooled: tuple[Any, ...] = ()
     ignored: tuple[Any, ...] = ()
+    given: Given | None = None
+    pooling: tuple[int, ...] = ()
+    within: "dict[int, ScoreAdjustment]" = field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -798,7 +809,9 @@ class ScoreAdjustment:
         """What the scores are: "probability", "rank" or "real"."""
         return self.parts.scale if isinstance(self.parts, Alignment) else "probability"
 
-    def apply(self, y_score: ArrayLike, sensitive_features: ArrayLike) -> FloatArray:
+    def apply(
+        self, y_score: ArrayLike, sensitive_features: ArrayLike, given: Any = None
+    ) -> FloatArray:
         """Return the adjusted scores of a table.
 
         Parameters
@@ -807,6 +820,9 @@ class ScoreAdjustment:
             Scores of the model that the adjustment was fitted for.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row. Each must have been in the table of the fit.
+        given : array-like of shape (n_rows,), or table, optional
+            The factors, if the adjustment was fitted with some. People with levels that were not in
+            the table of the fit are adjusted like everybody.
 
         Returns
         -------
@@ -823,13 +839,44 @@ class ScoreAdjustment:
                 f"{n_classes}. Pass scores of the same model.",
                 parameter="y_score",
             )
-        return self.move(scores, self._codes(sensitive_features, len(scores)))
+        codes = self._codes(sensitive_features, len(scores))
+        return self.move(scores, codes, self._strata(given, len(scores)))
 
-    def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
-        """Return the adjusted scores of people with these codes; with code -1 a score stays."""
+    def _strata(self, given: Any, n_rows: int) -> NDArray[np.intp] | None:
+        """Return the code under which every row's stratum is adjusted, or -1; None without factors.
+
+        Raise unless there are as many factors as in the fit.
+        """
+        wanted = () if self.given is None else self.given.factors
+        columns = [] if given is None else given_columns(given, None, n_rows)
+        if self.given is None or len(columns) != len(wanted):
+            if len(columns) == len(wanted):
+                return None
+            names = ", ".join(factor.name for factor in wanted) or "no factors"
+            raise InputError(
+                f"The adjustment was fitted with {names} as given, and given has {len(columns)} "
+                "columns. Pass the same factors.",
+                parameter="given",
+            )
+        places = np.append(self.pooling, -1).astype(np.intp)
+        found: NDArray[np.intp] = places[self.given.codes(columns).values]
+        return found
+
+    def move(
+        self, scores: FloatArray, codes: NDArray[Any], strata: NDArray[Any] | None = None
+    ) -> FloatArray:
+        """Return the adjusted scores of people with these codes; with code -1 a score stays.
+
+        People of a stratum with an adjustment of its own get that.
+        """
         if isinstance(self.parts, Alignment | VectorAlignment):
-            return self.parts.move(scores, codes, self.strength)
-        return self.parts.move(scores, codes)
+            found = self.parts.move(scores, codes, self.strength)
+        else:
+            found = self.parts.move(scores, codes)
+        for code, own in self.within.items():
+            rows = np.flatnonzero(strata == code)
+            found[rows] = own.move(scores[rows], codes[rows])
+        return found
 
     def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
         """Return the position of every row's group; -1 for groups whose scores are not moved."""
@@ -868,6 +915,17 @@ class ScoreAdjustment:
             "pooled": _plain(self.pooled),
             "ignored": _plain(self.ignored),
             "parts": _plain(self.parts),
+            "given": None if self.given is None else asdict(self.given),
+            "pooling": list(self.pooling),
+            "within": [
+                {
+                    "stratum": code,
+                    "strength": own.strength,
+                    "parts": _plain(own.parts),
+                    "ignored": _plain(own.ignored),
+                }
+                for code, own in self.within.items()
+            ],
         }
         try:
             text = json.dumps(content, allow_nan=False)
@@ -941,7 +999,26 @@ class ScoreAdjustment:
         pooled, ignored = (_labels(content[name]) for name in ("pooled", "ignored"))
         if pooled and OTHER not in parts.labels:
             raise ValueError("its small groups are not those of its curves")
-        return cls(parts, float(strength), pooled, ignored)
+        given, within = content.get("given"), dict[int, Any]()
+        whole = {**content, "given": None, "pooling": (), "within": ()}
+        for own in content.get("within", ()):
+            within[int(own["stratum"])] = cls._from_state(whole | own)
+        if given is not None:
+            factors = [
+                Factor(
+                    str(one["name"]),
+                    tuple(map(str, one["labels"])),
+                    None if one["levels"] is None else tuple(one["levels"]),
+                    tuple(map(float, one["edges"])),
+                )
+                for one in given["factors"]
+            ]
+            places, labels = tuple(map(int, given["places"])), tuple(map(str, given["labels"]))
+            given = Given(tuple(factors), places, labels)
+        pooling = tuple(map(int, content.get("pooling", ())))
+        if len(pooling) != (0 if given is None else len(given.labels)):
+            raise ValueError("its strata are not those of its factors")
+        return cls(parts, float(strength), pooled, ignored, given, pooling, within)
 
 
 def fit_adjustment(
@@ -959,6 +1036,7 @@ def fit_adjustment(
     small_groups: SmallGroups = "warn",
     unknown: str = "ignore",
     favourable: Sequence[Any] | None = None,
+    given: Any = None,
 ) -> ScoreAdjustment:
     r"""Return a fitted adjustment of a model's scores. The model itself is not needed.
 
@@ -1007,6 +1085,10 @@ def fit_adjustment(
         With several classes and "equal_opportunity": the classes whose recalls are made alike. By
         default these are all. Classes are named by the columns of ``y_score``, by the sorted
         labels, or else by their positions.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels scores are adjusted, such as the job title. A number with more
+        than ten different values is cut into five bands. Strata with fewer than ten people of a
+        group are adjusted together. ``max_gap`` then holds in every stratum.
 
     Returns
     -------
@@ -1044,9 +1126,9 @@ def fit_adjustment(
         sample_weight=sample_weight,
     )  # fmt: skip
     scores = _read_on_scale(y_score, scale)
-    given = read_known(sensitive_features, read_unknown(unknown), n_rows=len(scores))
-    tell_unknown(given)
-    groups = settle_small_groups(given, small_groups)
+    known = read_known(sensitive_features, read_unknown(unknown), n_rows=len(scores))
+    tell_unknown(known)
+    groups = settle_small_groups(known, small_groups)
     good: tuple[int, ...] = ()
     if scores.ndim == 2:
         good = read_class_scores(y_score, None, y_true, favourable)[1].favourable
@@ -1057,6 +1139,7 @@ def fit_adjustment(
             parameter="favourable",
         )
     people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
+    people, factors, pooling = _with_strata(people, given)
     (found,) = adjust_people(
         people,
         scores,
@@ -1074,8 +1157,8 @@ def fit_adjustment(
             "because they decide nothing. Allow a larger gap, or use decisions='align'.",
             ConstantModelWarning,
         )
-    pooled = tuple(label for label in given.labels if label not in groups.labels)
-    return replace(found, pooled=pooled)
+    pooled = tuple(label for label in known.labels if label not in groups.labels)
+    return replace(found, pooled=pooled, given=factors, pooling=pooling)
 
 
 def align_scores(
@@ -1088,6 +1171,7 @@ def align_scores(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
     scale: str = "probability",
+    given: Any = None,
 ) -> FloatArray:
     r"""Return the scores of all groups, aligned. Within a group, people keep their order.
 
@@ -1113,6 +1197,8 @@ def align_scores(
         What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
         and only their rank counts. With "real" they are numbers in a unit of their own, such as
         predictions of a regressor.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels scores are aligned, as in `fit_adjustment`.
 
     Returns
     -------
@@ -1141,8 +1227,21 @@ def align_scores(
     groups = read_groups(sensitive_features, n_rows=len(scores))
     y_true = None if scores.ndim == 2 else y_true
     people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
+    people, _, _ = _with_strata(people, given)
     (found,) = adjust_people(people, scores, strengths=[strength], criterion=criterion, scale=scale)
-    return found.move(scores, groups.codes)
+    return found.move(scores, groups.codes, None if people.strata is None else people.strata.values)
+
+
+def _with_strata(people: People, given: Any) -> tuple[People, Given | None, tuple[int, ...]]:
+    """Return people with the strata within which they are adjusted, and how these were found."""
+    if given is None:
+        return people, None, ()
+    columns = given_columns(given, None, len(people))
+    factors = Given.fit(columns)
+    strata = factors.codes(columns)
+    pooling = pool_strata(strata, people.groups)
+    strata = Codes(pooling[strata.values], strata.labels)
+    return replace(people, strata=strata), factors, tuple(pooling.tolist())
 
 
 def _read_people(
@@ -1198,13 +1297,25 @@ def adjust_people(
 ) -> list[ScoreAdjustment]:
     """Fit one adjustment per strength, or one that keeps a bound on the gap.
 
-    Groups that are set apart are not adjusted. The parameters are those of `fit_adjustment`.
+    Groups that are set apart are not adjusted. People with strata are adjusted within them. The
+    parameters are those of `fit_adjustment`.
     """
     criterion = read_criterion(criterion)
     check_adjustment(criterion, decisions, scale)
     check_weights("strength", strengths, "[0, 1]")
     if max_gap is not None:
         check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
+    if people.strata is not None:
+        return _adjusted_within(
+            people,
+            scores,
+            strengths=strengths,
+            max_gap=max_gap,
+            criterion=criterion,
+            decisions=decisions,
+            scale=scale,
+            favourable=favourable,
+        )
     several = scores.ndim == 2
     if several and decisions == "align" and criterion.needs_labels:
         raise InputError(
@@ -1265,6 +1376,26 @@ def adjust_people(
         ScoreAdjustment(part, float(strength), ignored=ignored)
         for part, strength in zip(parts, strengths, strict=True)
     ]
+
+
+def _adjusted_within(people: People, scores: FloatArray, **how: Any) -> list[ScoreAdjustment]:
+    """Fit the adjustments of everybody, and those of each stratum.
+
+    A stratum with too few people for an adjustment of its own is adjusted like everybody.
+    """
+    assert people.strata is not None
+    rows = people.strata.rows_of(np.arange(len(people)))
+    people = replace(people, strata=None)
+    found = adjust_people(people, scores, **how)
+    within: list[dict[int, ScoreAdjustment]] = [{} for _ in found]
+    for code, part in rows.items():
+        try:
+            parts = adjust_people(replace(people, table=None).take(part), scores[part], **how)
+        except FairmatchError:
+            continue
+        for own, one in zip(within, parts, strict=True):
+            own[code] = one
+    return [replace(one, within=own) for one, own in zip(found, within, strict=True)]
 
 
 def _least_vector_strength(

@@ -1,7 +1,7 @@
 """Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from fairmatch.exceptions import FairmatchError, GroupError, InputError, LabelError
+from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.choice import Prepared, crossed_folds
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
@@ -102,46 +102,25 @@ class Wrapper(FairEstimator):
         return Learner(self.estimator, self._outcome, reader.classes_, reader.mean_, reader.scale_)
 
 
-Adjusted = tuple[ScoreAdjustment, dict[int, ScoreAdjustment]]
-
-
-def moved(
-    adjustment: ScoreAdjustment,
-    within: dict[int, ScoreAdjustment],
-    scores: FloatArray,
-    places: NDArray[np.intp],
-    strata: NDArray[Any] | None,
-) -> FloatArray:
-    """Return adjusted scores; people of a stratum with an adjustment of its own get that."""
-    found = adjustment.move(scores, places)
-    for code, own in within.items():
-        rows = np.flatnonzero(strata == code)
-        found[rows] = own.move(scores[rows], places[rows])
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class AlignmentScorer:
     """A model with an adjustment of its scores by group.
 
     ``places`` are the positions of the groups in the adjustment; -1 for groups that are not
-    compared. ``within`` are the adjustments of strata, by their codes.
+    compared.
     """
 
     learner: Learner
     model: Any
     adjustment: ScoreAdjustment
     places: NDArray[np.intp]
-    within: dict[int, ScoreAdjustment] = field(default_factory=dict)
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the adjusted score of every row."""
         assert inputs.codes is not None, "an adjustment needs the groups"
         raw = inputs.scored(self.learner, self.model)
         places = self.places[inputs.codes]
-        return self.learner.standard(
-            moved(self.adjustment, self.within, raw, places, inputs.strata)
-        )
+        return self.learner.standard(self.adjustment.move(raw, places, inputs.strata))
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -186,38 +165,26 @@ class AlignedModel(Wrapper):
             learner.check(weighted=people.weights is not None)
             scores = learner.unseen(table, people, self.cv)
         places, fitted = places_of(people.groups), [self.estimator] if self.prefit else []
-        plain = replace(people, table=None, strata=None)
+        plain = replace(people, table=None)
 
-        def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[Adjusted]:
-            def fit(part: IndexArray) -> list[ScoreAdjustment]:
-                return adjust_people(
-                    plain.take(part),
-                    scores[part],
-                    strengths=weights,
-                    criterion=self.criterion,
-                    decisions=self.decisions,
-                    scale="probability" if self._outcome.decides else "real",
-                )
-
-            within: list[dict[int, ScoreAdjustment]] = [{} for _ in weights]
-            strata = {} if people.strata is None else people.strata.rows_of(rows)
-            for code, part in strata.items():
-                try:
-                    found = fit(part)
-                except FairmatchError:  # too few people: the stratum is adjusted like everybody
-                    continue
-                for own, one in zip(within, found, strict=True):
-                    own[code] = one
-            return list(zip(fit(rows), within, strict=True))
+        def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[ScoreAdjustment]:
+            return adjust_people(
+                plain.take(rows),
+                scores[rows],
+                strengths=weights,
+                criterion=self.criterion,
+                decisions=self.decisions,
+                scale="probability" if self._outcome.decides else "real",
+            )
 
         def train(weights: Sequence[float]) -> list[AlignmentScorer]:
             if not fitted:
                 fitted.append(learner.fit(table, labels_of(people).values, people.weights))
             return [
                 AlignmentScorer(
-                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places, within
+                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places
                 )
-                for one, within in adjusted(np.arange(len(people)), weights)
+                for one in adjusted(np.arange(len(people)), weights)
             ]
 
         def unseen(weights: Sequence[float]) -> list[FloatArray]:
@@ -233,7 +200,7 @@ class AlignedModel(Wrapper):
             for test, adjustments in parts:
                 own = None if strata is None else strata[test]
                 for scored, one in zip(found, adjustments, strict=True):
-                    scored[test] = learner.standard(moved(*one, scores[test], codes[test], own))
+                    scored[test] = learner.standard(one.move(scores[test], codes[test], own))
             return list(found)
 
         return Prepared(train, unseen=unseen)
