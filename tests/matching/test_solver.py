@@ -229,8 +229,7 @@ def test_rounds_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("memory_limit", [0, 2**31])
 def test_pivots_run_out(monkeypatch: pytest.MonkeyPatch, memory_limit: int) -> None:
     rng = np.random.default_rng(8)
-    for module in (transport, column_generation):
-        monkeypatch.setattr(module, "MAX_PIVOTS", 3)
+    monkeypatch.setattr(column_generation, "_MAX_PIVOTS", 3)
     with pytest.raises(SolverError, match="simplex stopped"):
         solve_transport(
             rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), memory_limit=memory_limit

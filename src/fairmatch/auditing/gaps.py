@@ -13,9 +13,8 @@ from scipy.special import expit, logit, ndtri
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
 from fairmatch.auditing.people import MANY_GROUPS, Audited, Roster
-from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.matching.network import MAX_PIVOTS, OPTIMAL, no_plan, simplex
+from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.chance import Distance
 from fairmatch.measures.distributions import CALIBRATION_EDGES
 from fairmatch.measures.intervals import (
@@ -697,9 +696,7 @@ def _plan(
     if is_even and cost.shape[0] == cost.shape[1]:
         rows, columns = linear_sum_assignment(cost)
         return rows, columns, np.full(len(rows), 1.0 / len(rows))
-    plan, _, _, _, code = simplex().emd_c(*masses, cost - cost.min(), MAX_PIVOTS, 1, None, None)
-    if code != OPTIMAL:
-        raise SolverError(no_plan("dense", code))
+    plan = cheapest_plan(masses[0], masses[1], cost - cost.min())[0]
     rows, columns = np.nonzero(plan)
     return rows, columns, plan[rows, columns]
 

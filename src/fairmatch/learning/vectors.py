@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from fairmatch.exceptions import SolverError
-from fairmatch.matching.network import MAX_PIVOTS, OPTIMAL, no_plan, simplex
+from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.classes import joined_points
 from fairmatch.measures.distributions import GroupScores
 from fairmatch.people.checks import FloatArray
@@ -125,10 +124,4 @@ def _plan(
     mass: FloatArray, other: FloatArray, support: FloatArray, points: FloatArray
 ) -> FloatArray:
     """Return the cheapest transport plan between two weighted sets of points."""
-    cost = np.ascontiguousarray(cdist(support, points, "sqeuclidean"))
-    plan, _, _, _, code = simplex().emd_c(
-        mass, other * (mass.sum() / other.sum()), cost, MAX_PIVOTS, 1, None, None
-    )
-    if code != OPTIMAL:
-        raise SolverError(no_plan("transport", code))
-    return np.asarray(plan)
+    return cheapest_plan(mass, other, cdist(support, points, "sqeuclidean"))[0]

@@ -18,7 +18,7 @@ from joblib.externals.loky import BrokenProcessPool
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import CouplingError, FairmatchWarning, SolverError
-from fairmatch.matching.network import Floats, Index
+from fairmatch.matching.network import Floats, Index, staircase
 from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points
 from fairmatch.people.files import whole_file, write_whole
@@ -35,10 +35,7 @@ def random_staircase(
     groups.
     """
     orders = [generator.permutation(np.flatnonzero(side > 0)) for side in units]
-    ends = [np.cumsum(side[order]) for side, order in zip(units, orders, strict=True)]
-    end = np.union1d(*ends)
-    source, target = (order[np.searchsorted(e, end)] for order, e in zip(orders, ends, strict=True))
-    return source, target, np.diff(end, prepend=0.0)
+    return staircase(*units, *orders)
 
 
 def near_cells(

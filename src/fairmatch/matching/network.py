@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import SolverError
+from fairmatch.people.encoding import squared_distances
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -242,17 +243,8 @@ class Problem:
 
     def staircase(self) -> tuple[Index, Index]:
         """Return the arcs of an allowed plan, which matches both groups in order."""
-        order = (None, None) if self.term is None else self.term.order()
-        ends = [
-            np.cumsum(weight if by is None else weight[by])
-            for weight, by in zip((self.a, self.b), order, strict=True)
-        ]
-        end = np.union1d(*ends)
-        i, j = (
-            at if by is None else by[at]
-            for at, by in zip((np.searchsorted(e, end) for e in ends), order, strict=True)
-        )
-        return i, j
+        orders = np.arange(self.n0), np.arange(self.n1)
+        return staircase(self.a, self.b, *(orders if self.term is None else self.term.order()))[:2]
 
     def cost_matrix(self) -> Floats:
         """Return all costs of a small problem in which every pair is allowed."""
@@ -277,12 +269,8 @@ class Problem:
         step = max(1, BLOCK // (4 * self.width + 1))
         for start in range(0, len(i), step):
             part = slice(start, start + step)
-            difference = self.x[i[part]] - self.z[j[part]]
-            cost[part] = np.einsum("ij,ij->i", difference, difference)
-            for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
-                one, other = one[i[part]], other[j[part]]
-                different = np.where(one == other, 0, 1 * (one >= 0) + (other >= 0))
-                cost[part] += self.code_square * different
+            pairs = i[part], j[part]
+            cost[part] = squared_distances(self.source, self.target, *pairs, self.code_square)
         return cost
 
     def reduced_costs(self, u: Floats, v: Floats) -> Iterator[tuple[slice, Block]]:
@@ -505,12 +493,22 @@ class Group:
         Their common refinement has no more parts than arcs and rows together. The result is the
         arc, the row and the flow of each part.
         """
-        arcs, rows = np.argsort(owner, kind="stable"), np.argsort(self.label, kind="stable")
-        arc_end, row_end = np.cumsum(flow[arcs]), np.cumsum(self.units[rows])
-        end = np.union1d(arc_end, row_end)
-        arc = arcs[np.searchsorted(arc_end, end)]
-        row = self.rows[rows[np.searchsorted(row_end, end)]]
-        return arc, row, np.diff(end, prepend=0.0)
+        orders = np.argsort(owner, kind="stable"), np.argsort(self.label, kind="stable")
+        arc, row, parts = staircase(flow, self.units, *orders)
+        return arc, self.rows[row], parts
+
+
+def staircase(a: Floats, b: Floats, first: Index, second: Index) -> tuple[Index, Index, Floats]:
+    """Match two groups in the given orders: return the pairs, and the flow of each.
+
+    Masses are whole numbers with the same sum. In their order, both groups cut the same interval
+    of mass into pieces, and the pairs are the common refinement.
+    """
+    ends = np.cumsum(a[first]), np.cumsum(b[second])
+    end = np.union1d(*ends)
+    end = end[end > 0.0]
+    i, j = (by[np.searchsorted(own, end)] for by, own in zip((first, second), ends, strict=True))
+    return i, j, np.diff(end, prepend=0.0)
 
 
 def monotone_plan(
@@ -524,12 +522,9 @@ def monotone_plan(
     .. math:: u_{i + 1} - u_i = (x_{i + 1} - x_i) (x_{i + 1} + x_i - 2 z) .
     """
     orders = np.argsort(x, kind="stable"), np.argsort(z, kind="stable")
-    ends = [np.cumsum(w[by]) for w, by in zip((a, b), orders, strict=True)]
-    end = np.union1d(*ends)
-    end = end[end > 0.0]
-    i, j = (by[np.searchsorted(e, end)] for by, e in zip(orders, ends, strict=True))
-    flow = np.diff(end, prepend=0.0)
+    i, j, flow = staircase(a, b, *orders)
     x, z = x[orders[0]], z[orders[1]]
+    ends = [np.cumsum(w[by]) for w, by in zip((a, b), orders, strict=True)]
     at = np.searchsorted(ends[1], ends[0][:-1], side="right")
     meeting = z[np.minimum(at, len(z) - 1)]
     steps = np.diff(x) * ((x[1:] - meeting) + (x[:-1] - meeting))
@@ -653,7 +648,7 @@ _BACKENDS = {
 
 
 @cache
-def simplex() -> Any:
+def _simplex() -> Any:
     """Return POT's compiled module, with ``emd_c`` for a matrix of costs and ``emd_c_sparse``.
 
     The simplex needs only NumPy arrays, and importing torch would cost every worker a second and
@@ -685,17 +680,36 @@ _LEVEL_MIN = 256  # a problem with no more atoms than this needs no sample
 _LEVEL_TOLERANCE = 1e-3
 _MAX_ROUNDS = 100
 _MAX_STEPS = 500
-MAX_PIVOTS = 2**62
-OPTIMAL = 1  # result code of POT's simplex
+_MAX_PIVOTS = 2**62
+_OPTIMAL = 1  # result code of POT's simplex
 _FINE = 2.0**-20  # a value is cut off once a typical value is this share of it
 
 
-def no_plan(kind: str, code: int) -> str:
-    """Return the error message for a simplex that ends without a plan."""
-    return (
-        f"The {kind} simplex stopped with code {code}, where {OPTIMAL} is success, so there is no "
-        f"plan within {MAX_PIVOTS} pivots. Check the data for extreme values or masses."
-    )
+def _check_plan(code: int) -> None:
+    """Raise if a simplex ended without a plan."""
+    if code != _OPTIMAL:
+        raise SolverError(
+            f"The simplex stopped with code {code}, where {_OPTIMAL} is success, so there is no "
+            f"plan within {_MAX_PIVOTS} pivots. Check the data for extreme values or masses."
+        )
+
+
+def cheapest_plan(a: Floats, b: Floats, cost: Floats) -> tuple[Floats, float, Floats, Floats]:
+    """Return the cheapest plan for a matrix of costs, its cost, and the potentials.
+
+    The masses of both sides have the same sum up to rounding.
+
+    Examples
+    --------
+    >>> plan, cost, _, _ = cheapest_plan(np.ones(2), np.ones(2), np.array([[1.0, 0.0], [0.0, 3.0]]))
+    >>> plan.tolist(), cost
+    ([[0.0, 1.0], [1.0, 0.0]], 0.0)
+    """
+    b = b * (a.sum() / b.sum())  # the solver checks the sums to the last bit
+    cost = np.ascontiguousarray(cost)
+    plan, value, u, v, code = _simplex().emd_c(a, b, cost, _MAX_PIVOTS, 1, None, None)
+    _check_plan(code)
+    return plan, float(value), u, v
 
 
 def column_generation(
@@ -729,7 +743,7 @@ def column_generation(
             # Costs far above the plan's own are as good as infinite, and blur the potentials.
             reduced = np.minimum(reduced, cost / _FINE)
         before = u, v
-        basis, flow, du, dv = _simplex(problem, arcs, reduced, basis, tolerance * cost)
+        basis, flow, du, dv = _improved(problem, arcs, reduced, basis, tolerance * cost)
         u, v = u + du, v + dv
         if fine:
             u, v = _settled(problem, arcs, costs, basis) or (u, v)
@@ -811,7 +825,7 @@ def _first_potentials(
     return row_minima(problem, v), v
 
 
-def _simplex(
+def _improved(
     problem: Problem, arcs: Index, reduced: Floats, basis: Index, slack: float
 ) -> tuple[Index, Floats, Floats, Floats]:
     """Return the arcs with flow, among sorted ``arcs``, the flow, and the changes of u and v.
@@ -819,7 +833,7 @@ def _simplex(
     POT starts from the spanning tree of least absolute reduced costs. That is the tree of the
     previous round if the arcs with flow have reduced cost zero and all others are raised a little.
     """
-    emd_c_sparse = simplex().emd_c_sparse
+    emd_c_sparse = _simplex().emd_c_sparse
     if basis.size:
         kept = np.searchsorted(arcs, basis)
         exact = reduced[kept]  # zero up to rounding, which the tree removes
@@ -830,14 +844,13 @@ def _simplex(
     shift = float(reduced.min())
     unit = math.ldexp(1.0, math.frexp(reduced.max() - shift)[1] - 20)
     i, j = np.divmod(arcs.astype(np.uint64), np.uint64(problem.n1))
-    call = problem.a, problem.b, i, j, (reduced - shift) / unit, MAX_PIVOTS
+    call = problem.a, problem.b, i, j, (reduced - shift) / unit, _MAX_PIVOTS
     start = np.full(problem.n0, -shift / unit), np.zeros(problem.n1)
     out = emd_c_sparse(*call, *start) if basis.size else emd_c_sparse(*call)
-    if basis.size and out[6] != OPTIMAL:
+    if basis.size and out[6] != _OPTIMAL:
         out = emd_c_sparse(*call)
     source, target, flow, _, du, dv, code = out
-    if code != OPTIMAL:
-        raise SolverError(no_plan("sparse", code))
+    _check_plan(code)
     du, dv = problem.centred(du, dv)
     basis = (source * np.uint64(problem.n1) + target).astype(np.intp)
     return basis, flow, du * unit + shift, dv * unit

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError, SolverError
 from fairmatch.matching.coupling import Certificate
 from fairmatch.matching.network import (
-    MAX_PIVOTS,
-    OPTIMAL,
     SCORE_UNIT,
     Floats,
     Group,
@@ -23,12 +21,11 @@ from fairmatch.matching.network import (
     Progress,
     ScoreTerm,
     Solution,
+    cheapest_plan,
     column_generation,
     level_units,
     monotone_plan,
-    no_plan,
     price_arcs,
-    simplex,
     unit_count,
     whole_units,
 )
@@ -389,11 +386,7 @@ def _centre(x: Floats, z: Floats, mass: Floats) -> Floats:
 
 
 def _dense(problem: Problem) -> Solution:
-    plan, _, u, v, code = simplex().emd_c(
-        problem.a, problem.b, problem.cost_matrix(), MAX_PIVOTS, 1, None, None
-    )
-    if code != OPTIMAL:
-        raise SolverError(no_plan("dense", code))
+    plan, _, u, v = cheapest_plan(problem.a, problem.b, problem.cost_matrix())
     problem.precision = np.float64
     _, bound, _ = price_arcs(problem, u, v, np.inf)
     i, j = np.nonzero(plan)

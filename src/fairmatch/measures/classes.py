@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from fairmatch.exceptions import SolverError
-from fairmatch.matching.network import MAX_PIVOTS, OPTIMAL, no_plan, simplex
+from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import (
     GroupPair,
@@ -226,23 +225,7 @@ def simplex_distance(first: GroupScores, second: GroupScores) -> float:
     (points, mass), (others, other_mass) = (
         joined_points(own, _MOST_POINTS) for own in (first, second)
     )
-    return _transport(mass, other_mass, cdist(points, others, "cityblock") / 2.0)
-
-
-def _transport(mass: FloatArray, other: FloatArray, cost: FloatArray) -> float:
-    # The masses must have the same sum to the last bit that the solver checks.
-    _, value, _, _, code = simplex().emd_c(
-        mass,
-        other * (mass.sum() / other.sum()),
-        np.ascontiguousarray(cost),
-        MAX_PIVOTS,
-        1,
-        None,
-        None,
-    )
-    if code != OPTIMAL:
-        raise SolverError(no_plan("transport", code))
-    return float(value)
+    return cheapest_plan(mass, other_mass, cdist(points, others, "cityblock") / 2.0)[1]
 
 
 def joined_points(group: GroupScores, most: int) -> tuple[FloatArray, FloatArray]:
@@ -331,9 +314,8 @@ def _between(first: FloatArray, second: FloatArray, cost: FloatArray) -> float:
         return 0.0
     moved = (first - second)[more], (second - first)[less]
     total = moved[0].sum()
-    return float(total) * _transport(
-        moved[0] / total, moved[1] / moved[1].sum(), cost[np.ix_(more, less)]
-    )
+    masses = moved[0] / total, moved[1] / moved[1].sum()
+    return float(total) * cheapest_plan(*masses, cost[np.ix_(more, less)])[1]
 
 
 def largest_limit(gap: ClassGap, scored: ScoredPeople, codes: Sequence[int], error: float) -> float:

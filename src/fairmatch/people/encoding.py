@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -175,12 +175,35 @@ class Points:
 
         They are computed from differences, and so without cancellation.
         """
-        difference = self.numbers[rows].astype(np.float64, copy=False) - other.numbers[others]
-        squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
-        for code, there in zip(self.codes.T, other.codes.T, strict=True):
-            own, theirs = code[rows], there[others]
-            squared += np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
-        return squared
+        return squared_distances(self, other, rows, others)
+
+
+class Described(Protocol):
+    """Rows that numbers and codes of categories describe."""
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The numbers of every row."""
+
+    @property
+    def codes(self) -> npt.NDArray[np.int32]:
+        """The level of every category; -1 is unknown."""
+
+
+def squared_distances(
+    first: Described,
+    second: Described,
+    rows: npt.NDArray[np.intp],
+    others: npt.NDArray[np.intp],
+    code_square: float = 1.0,
+) -> FloatArray:
+    """Return the squared distances of pairs of rows; a one-hot entry has this square."""
+    difference = first.numbers[rows].astype(np.float64, copy=False) - second.numbers[others]
+    squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
+    for code, there in zip(first.codes.T, second.codes.T, strict=True):
+        own, theirs = code[rows], there[others]
+        squared += code_square * np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
+    return squared
 
 
 # Larger scaled numbers cannot be measurements: their squares do not fit into float32.
