@@ -279,9 +279,7 @@ def _range_words(low: float, high: float) -> str:
 def opening_figure(audits: Sequence[Audit]) -> Figure:
     """Return the table of groups with rates and impact ratios, or means, and its chart."""
     real = audits[0].kind == "number"
-    rows: list[Row] = []
-    for model in _models(audits):
-        rows += _mean_rows(model) if real else _rate_rows(model)
+    rows = [row for model in _models(audits) for row in _group_rows(model)]
     highest = {model.title: _compared_rate(model) for model in _models(audits) if not real}
     bases = {group_words(one[0]) for one in highest.values() if one}
 
@@ -326,25 +324,37 @@ def _compared_rate(model: _Model) -> tuple[str, float] | None:
     return None
 
 
-def _rate_rows(model: _Model) -> list[Row]:
-    audit, table = model.audit, main_impact(model.audit)
+# Fields of the table of impact ratios that the opening has under another name, or has too.
+_OPENING = {"selected": "selected", "value": "ratio", "shortfall": "shortfall",
+            "adjusted": "adjusted", "below": "mark"}  # fmt: skip
+
+
+def _group_rows(model: _Model) -> list[Row]:
+    """Return the rate of each group with its impact ratio, or its mean with the difference."""
+    audit, table, real = model.audit, main_impact(model.audit), model.audit.kind == "number"
     impact = {one.category: one for one in table.categories} if table else {}
-    least = least_people(audit)
+    reference = audit.reference or by_size(audit.groups)[0].label
+    base = next(own.mean_score.value for own in audit.groups if own.label == reference)
     rows: list[Row] = []
     for group in by_size(audit.groups):
-        own = impact.get(group.label)
+        fact = group.mean_score if real else group.selection_rate
         row: dict[str, Any] = {
             "label": model.groups[group.label],
             "model": model.title,
             "people": group.n_rows,
-            **_estimate(group.selection_rate),
-            "rate": _span_words(group.selection_rate),
+            **_estimate(fact),
+            "rate": _span_words(fact, percent=not real),
         }
+        rows.append(row)
         if _is_few(audit, group):
             row |= {"rate": "too few people", "note": ""}
         if group.label in audit.unknown:
             row["note"] = row["note"] or "group unknown: counted, and compared with nobody"
-        elif own is not None and table is not None and row["value"] is not None:
+        elif fact.value is None or (real and (base is None or group.label == reference)):
+            continue
+        elif real and base is not None:
+            row["difference"] = shown_number(fact.value - base)
+        elif table is not None and (own := impact.get(group.label)) is not None:
             row |= {
                 "selected": own.n_selected,
                 "ratio": _digits(own.impact_ratio.value, 2),
@@ -352,14 +362,10 @@ def _rate_rows(model: _Model) -> list[Row]:
                 "adjusted": _p(own.p_adjusted),
                 "mark": "below" if own.below_four_fifths else "",
             }
-            if own.is_small and not row["note"]:
-                row["note"] = "less than 2% of the people: no other group is compared with it"
-            held = _withheld(own, table, least)
-            names = {"selected": "selected", "value": "ratio", "shortfall": "shortfall",
-                     "adjusted": "adjusted", "below": "mark"}  # fmt: skip
-            row |= {names[name]: "" for name in held if name in names}
-            row["note"] = row["note"] or held.get("note", "")
-        rows.append(row)
+            held = _withheld(own, table, least_people(audit))
+            row |= {_OPENING[name]: "" for name in held if name in _OPENING}
+            small = "less than 2% of the people: no other group is compared with it"
+            row["note"] = row["note"] or small * own.is_small or held["note"]
     return rows
 
 
@@ -367,32 +373,6 @@ def _is_few(audit: Audit, group: GroupFacts) -> bool:
     """Return whether nothing is stated about a group because of its size."""
     least = int(audit.provenance.settings.get("min_group_size") or 1)
     return group.mean_score.value is None and group.n_rows < least
-
-
-def _mean_rows(model: _Model) -> list[Row]:
-    means = {group.label: group.mean_score.value for group in model.audit.groups}
-    largest = model.audit.reference or by_size(model.audit.groups)[0].label
-    base = means.get(largest)
-    rows: list[Row] = []
-    for group in by_size(model.audit.groups):
-        mean = means[group.label]
-        unknown = group.label in model.audit.unknown
-        row = {
-            "label": model.groups[group.label],
-            "model": model.title,
-            "people": group.n_rows,
-            **_estimate(group.mean_score),
-            "rate": _span_words(group.mean_score, percent=False),
-            "difference": "" if mean is None or base is None else shown_number(mean - base),
-        }
-        if _is_few(model.audit, group):
-            row |= {"rate": "too few people", "note": ""}
-        if group.label == largest:
-            row["difference"] = ""
-        if unknown:
-            row |= {"difference": "", "note": "group unknown: counted, and compared with nobody"}
-        rows.append(row)
-    return rows
 
 
 def people_flow(audit: Audit) -> list[tuple[str, int, str]]:
