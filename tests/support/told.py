@@ -104,7 +104,9 @@ def made(folder):
         "file": table_file(folder),
         "predicted": compare_models({"one": 40 + 9 * scores, "other": 50 - 9 * scores}, **hours),
         "compared": compare_models(models, X=X, y_true=y, privileged="b", **named),
-        "periods": audit(scores, by=np.repeat([2024, 2025, 2024, 2025], 40), **named),
+        "periods": audit(
+            three, by=np.tile(np.repeat([2024, 2025], 40), 3), sensitive_features=letters, **QUICK
+        ),
         "stages": audit(
             stages={"seen": np.ones(160), "hired": (scores > 0.5).astype(int)}, **named
         ),
