@@ -1,5 +1,6 @@
-"""Check a built site: every link inside it leads somewhere, and reading it loads nothing else.
+"""Check a built site: its links lead somewhere, it loads nothing else, and every page is near.
 
+A page is near if it is at most `MOST_CLICKS` links away from the first one.
 Run with ``python docs/check_site.py docs/_build/html``. Links to other sites are not followed.
 Where a Chromium is installed, pages are also opened in it, and every request that leaves the folder
 is an error.
@@ -21,6 +22,7 @@ LOADED = {
     ("source", "src"),
     ("video", "src"),
 }
+MOST_CLICKS = 2
 # Relations of a <link> that a browser does not fetch.
 _NOT_FETCHED = {"index", "search", "next", "prev", "author", "copyright", "canonical"}
 
@@ -79,6 +81,16 @@ def problems(site: Path) -> Iterator[str]:
                 yield f"{name} links to {address}, and there is no such file"
             elif anchor and target in pages and anchor not in pages[target].anchors:
                 yield f"{name} links to {address}, and there is no such place in that page"
+    near = {start} if (start := site / "index.html") in pages else set()
+    for _ in range(MOST_CLICKS):
+        near |= {
+            (path.parent / unquote(urlsplit(address).path)).resolve()
+            for path in near & pages.keys()
+            for address in pages[path].links
+        }
+    for path in pages.keys() - near if near else ():
+        if path.name not in ("search.html", "genindex.html"):
+            yield f"{path.relative_to(site)} is more than {MOST_CLICKS} clicks from the first page"
 
 
 def requests_that_leave(site: Path, chromium: str) -> Iterator[str]:

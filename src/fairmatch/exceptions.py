@@ -21,7 +21,7 @@ and a program in which the parameter is called otherwise, such as the command li
     ├── ConstantModelWarning             the chosen model treats nearly everybody alike
     ├── SmallGroupWarning                groups too small to say much about them
     ├── UnknownGroupWarning              many rows have no group
-    ├── LeakWarning                      a column nearly gives the group away
+    ├── LeakWarning                      a column nearly reveals the group
     └── TrainingInterruptedWarning       training was ended early and kept
 """
 
@@ -122,7 +122,7 @@ class ConstantModelWarning(FairmatchWarning):
 
 
 class SmallGroupWarning(FairmatchWarning):
-    """Groups are so small that a measured gap says little about them."""
+    """Groups are too small for a reliable gap."""
 
 
 class UnknownGroupWarning(FairmatchWarning):

@@ -158,7 +158,7 @@ def test_an_audit_explains_everybody_and_a_file_its_sample():
     with pytest.raises(InputError, match="identifier"):
         again.explain(strange)
     bare = audit(scores, sensitive_features=group, n_resamples=100)
-    with pytest.raises(InputError, match="knows nobody"):
+    with pytest.raises(InputError, match="contains no individuals"):
         bare.explain(0)
 
 

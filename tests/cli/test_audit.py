@@ -252,7 +252,7 @@ def test_bounds_decide_the_exit_code(run, unfair, tmp_path):
     code, printed, _ = run(*FEATURES, "--fail-above", between)
     assert code == 0
     assert "Above the bound" not in printed
-    assert "Gate 'shown': a bound is broken if the data show it" in printed
+    assert "Gate 'shown': fails if the whole confidence interval is beyond the bound" in printed
     assert printed.endswith("The bound is kept.\n")
     code, printed, _ = run(*FEATURES, "--fail-above", between, "--gate", "upper")
     assert code == 1

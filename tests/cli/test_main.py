@@ -131,7 +131,7 @@ def test_help_tells_what_each_command_does(capsys):
     assert cli.main(["--help"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert all(command.get_short_help_str(60)[:40] in out for command in COMMANDS)
-    assert "(audit --fail-above, --fail-below; monitor)" in out
+    assert "(audit --fail-above, --fail-below), or an alarm (monitor)" in out
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -174,7 +174,7 @@ def test_bad_input_is_named():
         fit_adjustment(scores, group, y_true=y, criterion="equalized_odds")
     with pytest.raises(InputError, match="scale='rank'"):
         fit_adjustment(3.0 * scores, group)
-    with pytest.raises(InputError, match="bends probabilities"):
+    with pytest.raises(InputError, match="needs probabilities"):
         fit_adjustment(3.0 * scores, group, y_true=y, decisions="threshold", scale="real")
     with pytest.raises(InputError, match="decisions must be"):
         fit_adjustment(scores, group, decisions="draw")

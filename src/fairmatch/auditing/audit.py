@@ -924,8 +924,8 @@ def _hints(
         return
     words = set(re.findall(r"[^\W\d_]+", model_name.casefold()))
     advice = (
-        "If a high score is bad for a person, pass favourable='low' (--favourable low): it turns "
-        "round who is ahead."
+        "If a high score is bad for a person, pass favourable='low' (--favourable low), so that "
+        "a low score counts as better."
     )
     limits = [own.auc.high for own in groups if own.auc is not None and own.auc.high is not None]
     if found := sorted(words & _RISKS):

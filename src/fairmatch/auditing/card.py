@@ -99,9 +99,9 @@ def _limits(audit: Any, own: Sequence[str]) -> list[str]:
     """Return what a reader must not conclude from the card."""
     found = [
         *own,
-        f"The numbers describe {audit.n_rows:,} people. They hold for other people only as far as "
-        "these are a sample of them.",
-        "Each interval allows for chance in these people, one interval at a time. An interval that "
+        f"The numbers describe {audit.n_rows:,} people. They apply to other people only if these "
+        "are a random sample of them.",
+        "Each interval accounts for sampling error, for one figure at a time. An interval that "
         "begins at 0 does not show that there is no gap.",
     ]
     if audit.classes is not None:
@@ -111,12 +111,12 @@ def _limits(audit: Any, own: Sequence[str]) -> list[str]:
             "once."
         )
     elif audit.threshold is not None:
-        found.append(f"Gaps of decisions are those at the threshold {audit.threshold:g}.")
+        found.append(f"Gaps of decisions are measured at the threshold {audit.threshold:g}.")
     if all(group.base_rate is None for group in audit.groups):
-        found.append("Without labels, nothing is said about error rates and calibration.")
+        found.append("Without labels, error rates and calibration cannot be measured.")
     if not any(matching.transport is not None for matching in audit.matchings):
         found.append(
-            "Without features, nothing is said about how people who are alike are treated."
+            "Without features, the card does not show whether similar people are treated alike."
         )
     found += [audit.undecided] if audit.undecided else []
     found += [*audit.refusals, *audit.notes]

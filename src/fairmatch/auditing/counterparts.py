@@ -271,7 +271,7 @@ class Neighbourhood:
     ids : sequence of str, optional
         Their identifiers; by default row numbers.
     threshold : float or None
-        The score at which decisions change; None for numbers, which decide nothing.
+        The score at which decisions change; None for numeric predictions.
     high : bool
         Whether scores at or above the threshold are selected, rather than those below.
     outcome : str

@@ -995,7 +995,7 @@ class Audit(JsonFacts):
 
     model_name: str  #: What the model is called.
     n_rows: int  #: Number of people audited.
-    #: The score at which decisions change. None for predictions of a number, which decide nothing.
+    #: The score at which decisions change. None for numeric predictions, which have no decisions.
     threshold: float | None
     confidence: float  #: Level of the intervals.
     #: Ends of the intervals in which `GroupFacts.score_counts` counts people.
@@ -1108,8 +1108,8 @@ class Audit(JsonFacts):
         sample = self.individuals
         if sample is None or not sample.columns:
             raise InputError(
-                "This audit knows nobody: it was made without X, or read from a file without "
-                "people. Call fairmatch.explain with the table."
+                "This audit contains no individuals: it was made without X, or read from a file "
+                "without people. Call fairmatch.explain with the table."
             )
         labels = np.array([group.label for group in self.groups], dtype=object)
         groups = read_groups(labels[list(sample.group)], unknown="unknown")

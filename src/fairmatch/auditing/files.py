@@ -179,7 +179,7 @@ def audit_files(
     favoured: list[Any] | None = None if privileged is None else list(privileged)
     if favoured and is_real:
         raise InputError(
-            f"privileged={favoured} was given with kind='number', and predictions flip no "
+            f"privileged={favoured} was given with kind='number', and numeric predictions flip no "
             "decisions. Leave it out.",
             parameter="privileged",
         )

@@ -16,9 +16,9 @@ RATIO = "selection_ratio"
 """Name of the ratio. A ratio may be too small, and a gap may be too large."""
 
 MODES = {
-    "shown": "a bound is broken if the data show it: the better limit of the interval is beyond it",
-    "estimate": "a bound is broken if the estimate is beyond it",
-    "upper": "a bound is broken if the worse limit of the interval is beyond it",
+    "shown": "fails if the whole confidence interval is beyond the bound",
+    "estimate": "fails if the estimate is beyond the bound",
+    "upper": "fails if any part of the confidence interval is beyond the bound",
 }
 """The values of ``gate`` and ``--gate``, and when each fails."""
 

@@ -240,7 +240,7 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
     home, written = Path(folder), []
     if any(audit.kind == "number" for audit in audits):
         raise InputError(
-            "An audit of predictions was given, and predictions select nobody, so there are no "
+            "This is an audit of numeric predictions. They select no one, so there are no "
             "rates to file. Write its facts with to_json."
         )
     if home.exists() and not home.is_dir():

@@ -129,7 +129,7 @@ class AuditSettings:
             given = given if self.top is None else "top"
             raise InputError(
                 f"{given}={getattr(self, given)!r} was given with kind='number', and predictions "
-                f"in units of the target select nobody. Leave {given} out.",
+                f"in units of the target have no decisions. Leave {given} out.",
                 parameter=given,
             )
 
@@ -835,7 +835,7 @@ def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Le
         told = "; ".join(leak.words for leak in exact)
         names = list(dict.fromkeys(leak.column for leak in exact))
         error = ColumnError(
-            f"X gives the group away: {told}. Then nobody has a near person in the other group. "
+            f"X reveals the group: {told}. Then no one has a near person in the other group. "
             f"Leave it out of X, or keep it, as where a model reads it from X: keep={names}.",
             parameter="keep",
         )

@@ -406,8 +406,8 @@ def _check_outputs(
     check_outputs(tables, json=json, out=out)
     if folder is not None and kind == "number":
         raise InputError(
-            "--tables was given with --kind number. Predictions select nobody, so there are no "
-            "rates to file. Leave it out, or write the facts with --json."
+            "--tables was given with --kind number. Numeric predictions select no one, so there "
+            "are no rates to file. Leave it out, or write the facts with --json."
         )
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"--tables must be a folder, and {folder} is a file. Name a folder.")

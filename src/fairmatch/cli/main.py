@@ -41,11 +41,11 @@ Example:
 
 \b
 Exit codes:
-  0    all went well
-  1    a bound is broken (audit --fail-above, --fail-below; monitor)
-  2    the input is at fault, or a file cannot be written
+  0    success
+  1    a bound is exceeded (audit --fail-above, --fail-below), or an alarm (monitor)
+  2    the input is invalid, or a file cannot be written
   130  interrupted
-  141  the reader of the output has closed it
+  141  the output pipe was closed
 
 "fairmatch COMMAND --help" shows the options of a command, and an example."""
 

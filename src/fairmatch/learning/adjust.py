@@ -1153,8 +1153,9 @@ def fit_adjustment(
     if isinstance(found.parts, GroupThresholds) and not found.parts.decides:
         whom = "everybody" if np.isneginf(found.parts.thresholds).all() else "nobody"
         notify(
-            f"Only thresholds that accept {whom} keep the bound on these rows. They are fair "
-            "because they decide nothing. Allow a larger gap, or use decisions='align'.",
+            f"Only thresholds that accept {whom} keep the bound on these rows. They have no "
+            "gap only because everyone gets the same decision. Allow a larger gap, or use "
+            "decisions='align'.",
             ConstantModelWarning,
         )
     pooled = tuple(label for label in known.labels if label not in groups.labels)
@@ -1434,15 +1435,15 @@ def check_adjustment(criterion: Criterion, decisions: str, scale: str = "probabi
         )
     if decisions == "threshold" and scale != "probability":
         raise InputError(
-            f"scale={scale!r} was given, but decisions='threshold' bends probabilities until "
-            "thresholds lie at one half. Use decisions='align'.",
+            f"scale={scale!r} was given, but decisions='threshold' needs probabilities: "
+            "it moves them so that 0.5 is the threshold of every group. Use decisions='align'.",
             parameter="scale",
         )
     if decisions == "align" and len(criterion.labels) > 1:
         raise InputError(
             f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
             "increasing curve per group can equalise them in one class only. Use "
-            "decisions='threshold', whose thresholds come near it, or "
+            "decisions='threshold', whose thresholds come close, or "
             "criterion='equal_opportunity'.",
             parameter="criterion",
         )

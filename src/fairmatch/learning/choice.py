@@ -571,9 +571,9 @@ class Bound:
         whom = "everybody" if rate > 0.5 else "nobody"
         nearly = "" if rate in (0.0, 1.0) else "nearly "
         return (
-            f"The model{what} accepts {nearly}{whom} ({rate:.2%}), which is fair because it "
-            "decides nothing; FTMBoostingClassifier('predicted') and QuantileAlignmentClassifier "
-            "usually reach small gaps with models that decide."
+            f"The model{what} accepts {nearly}{whom} ({rate:.2%}), so it has no gap only "
+            "because it treats everyone the same. FTMBoostingClassifier('predicted') and "
+            "QuantileAlignmentClassifier usually reach small gaps with useful models."
         )
 
 

@@ -81,7 +81,7 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
     MissingExtraError
         If onnx is not installed.
     InputError
-        If the model has no form in ONNX, such as one with an encoder of your own.
+        If the model cannot be written as ONNX, such as one with an encoder of your own.
 
     Notes
     -----
@@ -226,8 +226,8 @@ class _Graph:
 def _columns(model: Any, reader: Reader) -> Sequence[Any]:
     if not isinstance(reader.encoder_, TableEncoder):
         raise InputError(
-            f"{type(model).__name__} has an encoder of your own, which has no form in ONNX. Fit "
-            "with encoder='table', or transform X before and fit with encoder=None.",
+            f"{type(model).__name__} has an encoder of your own, which cannot be written as ONNX. "
+            "Fit with encoder='table', or transform X before and fit with encoder=None.",
             parameter="model",
         )
     return reader.encoder_._columns
@@ -243,7 +243,7 @@ def _read_groups(graph: _Graph, reader: Reader) -> str:
     name = str(inside[0]) if len(inside) == 1 and isinstance(inside[0], str) else _GROUPS
     text = all(isinstance(label, str) for label in labels)
     if not text and not all(isinstance(label, int | float) for label in labels):
-        raise InputError("Groups that mix text and numbers have no form in ONNX. Use text.")
+        raise InputError("Groups that mix text and numbers cannot be written as ONNX. Use text.")
     graph.groups = graph.places(graph.input(name, text), labels, codes, -1)
     return graph.groups
 
@@ -350,7 +350,7 @@ def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, An
             else:
                 mode, missing = 0.0, node["missing_type"]
                 if missing == "Zero":
-                    raise InputError("Trees with zero_as_missing=True have no form in ONNX.")
+                    raise InputError("Trees with zero_as_missing=True cannot be written as ONNX.")
                 with_nan = node["default_left"] if missing == "NaN" else float(split) >= 0.0
             nodes.append([mode, feature, float(split), with_nan, 0, 0, 0, 0])
             waiting += [(node["left_child"], place, True), (node["right_child"], place, False)]

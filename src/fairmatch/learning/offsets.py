@@ -169,8 +169,8 @@ def _solve(problem: _Problem, bound: float, start: FloatArray | None = None) -> 
             return replace(found, people=rows, accuracy=found.accuracy + rest.accuracy(decided))
         size = min(size if turn < 2 else 2 * size, n_rows)
     raise SolverError(
-        f"The linear program of the offsets did not settle within {_MOST_ROUNDS} rounds. Check the "
-        "probabilities for many equal rows."
+        f"The linear program of the offsets did not converge within {_MOST_ROUNDS} rounds. Check "
+        "the probabilities for many equal rows."
     )
 
 

@@ -243,7 +243,7 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
     tiny = [code for code in groups.small(SMALL) if code not in groups.apart]
     if warn and tiny:
         notify(
-            "These groups are so small that a gap says little about them: "
+            "These groups are too small for a reliable gap: "
             f"{groups.sized(tiny)} rows. Pool them with others (small_groups='pool'), or collect "
             "more rows.",
             SmallGroupWarning,
@@ -976,7 +976,7 @@ def refuse_leaks(table: Table, groups: Groups) -> None:
         )
     if found:
         notify(
-            f"{what} gives it away: {'; '.join(leak.words for leak in found)}. Drop "
+            f"{what} reveals it: {'; '.join(leak.words for leak in found)}. Drop "
             f"{listed(list(dict.fromkeys(leak.column for leak in found)))} from X, unless the "
             "model may use it.",
             LeakWarning,

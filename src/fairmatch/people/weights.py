@@ -187,7 +187,7 @@ def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) ->
     if kind == "counts" and (broken := values != np.rint(values)).any():
         row = int(np.argmax(broken))
         raise InputError(
-            f"weight_kind='counts' asks for whole numbers of people, and row {row}, counted from "
+            f"weight_kind='counts' needs whole numbers of people, and row {row}, counted from "
             f"0, has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
         )
     if kind == "counts" and values.sum() > 2**53:
