@@ -977,7 +977,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         choose from; a single number then leaves the weights to the method.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
         Who is compared: by default everybody, with "equal_opportunity" people with a positive
-        label, and with "equalized_odds" people with the same label, for each class.
+        label, and with "equalized_odds" people with the same label, for each class. Of several
+        classes both compare people of every class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
     given : str or list of str, optional

@@ -332,8 +332,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         ``decisions="threshold"`` it is the share of the model's own gap that is taken away.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
         Whose scores are made alike. By default these are everybody's. With "equal_opportunity" they
-        are those of people with a positive label. With "equalized_odds" they are those of each
-        class, which only thresholds can do.
+        are those of people with a positive label, or with several classes the recalls of every
+        class. With "equalized_odds" they are those of each class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
@@ -515,7 +515,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         other folds.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
         Who is compared: by default everybody, with "equal_opportunity" people with a positive
-        label, and with "equalized_odds" people with the same label, for each class.
+        label, and with "equalized_odds" people with the same label, for each class. Of several
+        classes both compare people of every class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
     given : str or list of str, optional
