@@ -242,9 +242,10 @@ def alarms(how: str) -> Callable[[int], dict[str, bool]]:
 def changes(seed: int) -> dict[str, bool]:
     """Return whether an audit of four periods without a change says that something changed."""
     rng = np.random.default_rng([seed, 78])
-    group, score, label = table(4, "small", rng)
+    drawn = [table(4, "small", rng) for _ in range(3)]  # at least 30 people of a group and period
+    group, score, label = map(np.concatenate, zip(*drawn, strict=True))
     year = rng.permutation(np.resize(np.arange(4), len(group)))
-    people = {"sensitive_features": group, "y_true": label, "by": year, "min_group_size": 10}
+    people = {"sensitive_features": group, "y_true": label, "by": year}
     found = audit(score, **people, random_state=seed, **FAST)
     return {"changes": any(own.p_adjusted < 0.05 for own in found.changes)}
 

@@ -1,13 +1,18 @@
 """Audits by period, and of the stages of a procedure."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from scipy.stats import norm
 
 from fairmatch import audit
 from fairmatch.auditing.facts import Audit
+from fairmatch.auditing.periods import _level
 from fairmatch.exceptions import InputError
+from fairmatch.measures import MEASURES
 
 FAST = {"n_resamples": 100}
 
@@ -100,6 +105,23 @@ def test_a_change_is_seldom_found_where_there_is_none():
         known = audit(decided, sensitive_features=group, by=year, **FAST)
         n_found += known.changes[0].p_value < 0.05
     assert n_found <= 6  # more with a probability of 0.1 %
+
+
+def test_tests_of_a_change_hold_their_level_for_thirty_people():
+    """The variances of rates of 30 people are not too small, over many tables without a change."""
+    random = np.random.default_rng(2)
+    size, rate, n = 30, 0.35, 20_000
+    hits = random.binomial(size, rate, (4, n))
+    scored = [
+        SimpleNamespace(scored=SimpleNamespace(counts=lambda *_, own=own: (own, size)))
+        for own in hits
+    ]
+    first, second, third, fourth = (
+        _level(own, MEASURES["demographic_parity_gap"], 0, None)[:2] for own in scored
+    )
+    error = np.sqrt(first[1] + second[1] + third[1] + fourth[1])
+    z = (first[0] - second[0] - third[0] + fourth[0]) / error
+    assert (2.0 * norm.sf(np.abs(z)) < 0.05).mean() == pytest.approx(0.05, abs=0.006)
 
 
 def test_a_period_is_named_by_its_column(people):

@@ -146,9 +146,10 @@ def _level(
     """Return the rate or the mean of a group, the variance of it, and the number of people."""
     if measure.needs_decisions:
         hits, size = data.scored.counts(code, label)
-        # With one more hit and one more miss, as Agresti and Caffo do, no variance is 0.
-        rate = (hits + 1.0) / (size + 2.0)
-        return hits / max(size, 1), rate * (1.0 - rate) / (size + 2.0), size
+        # With one more hit and one more miss no variance is 0. They are no further people: dividing
+        # by size + 2 would make the variance of 30 people too small.
+        rate, size_at_least = (hits + 1.0) / (size + 2.0), max(size, 1)
+        return hits / size_at_least, rate * (1.0 - rate) / size_at_least, size
     part = data.scored.part(code, label)
     moments = part.weights.moments(part.values)
     return moments.mean, moments.error(data.width), moments.size
