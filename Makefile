@@ -21,7 +21,7 @@ test: $(STAMP)
 coverage: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --cov=fairmatch --cov-report=term
 
-# FAIRMATCH_FUZZ=6 draws six times as many examples, which takes about a minute.
+# FAIRMATCH_FUZZ=14 draws 14 times as many examples, which takes about a minute of CPU time.
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -q tests/test_fuzz.py
 
