@@ -52,7 +52,7 @@ print(f"Mean size of the differences {one.absolute:.0f}; by chance {one.chance:.
 # line is the overall difference, and the solid line the difference within strata.
 
 figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
-strata = sorted((own for own in one.strata if own.weight), key=lambda own: own.reference_level)
+strata = sorted((own for own in one.strata if own.weight), key=lambda own: own.levels[1])
 gaps = [own.difference for own in strata]
 axes.scatter(gaps, range(len(strata)), s=[1500 * own.weight for own in strata], color="tab:orange")
 axes.set_yticks(range(len(strata)), [own.label for own in strata], fontsize=7)

@@ -21,7 +21,7 @@ FAST = {"n_resamples": 100, "n_subsets": 20, "n_sample": 200}
 # Whole numbers in the JSON that count no people.
 OTHERS = {"schema_version", "seed", "n_empty", "n_homogeneous", "settings"}
 # Numbers of people that need not be whole: sums of weights.
-SUMS = {"group_size", "reference_size", "weight_selected", "effective_size"}
+SUMS = {"sizes", "weight_selected", "effective_size"}
 
 
 def counts(facts: Any, name: str = "") -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri
 
-from fairmatch.auditing.facts import ConditionalFacts, Estimate, StratumFacts
+from fairmatch.auditing.facts import ConditionalFacts, Estimate
 from fairmatch.auditing.people import Audited
 from fairmatch.measures.conditional import ConditionalGap, gaps_within
 from fairmatch.measures.contingency import breslow_day, cochran_mantel_haenszel, mantel_haenszel
@@ -56,34 +56,19 @@ def _facts(data: Audited, scored: ScoredPeople, gap: ConditionalGap) -> Conditio
         half = z * _error(logs, codes, ratio, logarithm=True)
         value, low, high = (float(np.expm1(ratio.value + side * half)) for side in (0, -1, 1))
         percent = Estimate(value, low, high)
-    strata = tuple(
-        StratumFacts(
-            one.label,
-            one.sizes[0],
-            one.sizes[1],
-            None if np.isnan(one.levels[0]) else one.levels[0],
-            None if np.isnan(one.levels[1]) else one.levels[1],
-            one.weight,
-        )
-        for one in sorted(gap.strata, key=lambda one: -sum(one.sizes))
-    )
+    known = vars(gap) | {
+        "group": str(gap.group),
+        "reference": str(gap.reference),
+        "strata": tuple(sorted(gap.strata, key=lambda one: -sum(one.sizes))),
+    }
     return ConditionalFacts(
-        group=str(gap.group),
-        reference=str(gap.reference),
-        measure=gap.measure,
-        marginal=gap.marginal,
+        **known,
         adjusted=Estimate(gap.value, gap.value - z * error, gap.value + z * error),
-        absolute=gap.absolute,
-        chance=gap.chance,
-        overlap=gap.overlap,
-        disparity=gap.disparity,
-        weights=gap.weights,
         odds_ratio=odds,
         p_value=common,
         p_homogeneous=same,
         n_homogeneous=n_large,
         percent=percent,
-        strata=strata,
     )
 
 

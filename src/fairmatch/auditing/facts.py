@@ -20,6 +20,7 @@ import pandas as pd
 from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.measures.conditional import ConditionalGap, StratumGap
 from fairmatch.measures.intervals import wilson
 from fairmatch.measures.numbers import NumberDependence
 from fairmatch.measures.registry import MEASURES
@@ -765,27 +766,6 @@ class JsonFacts:
 
 
 @dataclass(frozen=True)
-class StratumFacts:
-    """Two groups among people with the same given factors."""
-
-    label: str  #: The stratum.
-    #: People of the group and of the reference group, or the sums of their weights.
-    group_size: float
-    reference_size: float
-    #: Their selection rates, or their means. None for a group without people in the stratum.
-    group_level: float | None
-    reference_level: float | None
-    weight: float  #: Share of the stratum in the adjusted difference; 0 if it cannot be compared.
-
-    @property
-    def difference(self) -> float | None:
-        """The group's level minus the reference group's; None without people of both."""
-        if self.group_level is None or self.reference_level is None:
-            return None
-        return self.group_level - self.reference_level
-
-
-@dataclass(frozen=True)
 class ClassGroup:
     """What one group gets where there are more than two classes."""
 
@@ -836,23 +816,16 @@ class ClassFacts:
 
 
 @dataclass(frozen=True)
-class ConditionalFacts:
-    """A group compared with the reference group among people with the same given factors."""
+class ConditionalFacts(ConditionalGap):
+    """A group compared with the reference group among people with the same given factors.
+
+    Strata are sorted by their size, the largest first.
+    """
 
     #: The two groups.
     group: str
     reference: str
-    measure: str  #: The measure: selection rates, or means of predictions.
-    marginal: float  #: The group's level minus the reference group's, without conditioning.
-    adjusted: Estimate  #: The mean of the differences within strata, with an approximate interval.
-    #: The mean size of the differences within strata, and what it would be by chance if groups made
-    #: no difference.
-    absolute: float
-    chance: float
-    #: Share of the group, and of the reference group, in strata with people of both.
-    overlap: tuple[float, float]
-    disparity: float | None  #: Conditional demographic disparity; None for predictions.
-    weights: str  #: How strata are weighted.
+    adjusted: Estimate  #: ``value`` with an approximate interval.
     #: Mantel and Haenszel's common odds ratio; None for predictions, or where it is not finite.
     odds_ratio: Estimate | None
     #: Of the Cochran-Mantel-Haenszel test that groups make no difference within strata, and of the
@@ -863,14 +836,8 @@ class ConditionalFacts:
     #: The adjusted difference on a log scale, as a share of the reference group's level. None for
     #: decisions, and where a prediction is not positive.
     percent: Estimate | None
-    strata: tuple[StratumFacts, ...]  #: Every stratum, the largest first.
     #: Number of strata that the Breslow-Day test is about. None for predictions.
     n_homogeneous: int | None = None
-
-    @property
-    def reverses(self) -> bool:
-        """Whether the difference changes its sign within strata, as in Simpson's paradox."""
-        return self.marginal * (self.adjusted.value or 0.0) < 0.0
 
 
 @dataclass(frozen=True)
@@ -1937,12 +1904,11 @@ class _Suppressor:
         )
 
     def conditional(self, facts: ConditionalFacts) -> ConditionalFacts:
-        def small(stratum: StratumFacts) -> bool:
-            sizes = stratum.group_size, stratum.reference_size
-            levels = stratum.group_level, stratum.reference_level
-            hits = [(level or 0.0) * size for level, size in zip(levels, sizes, strict=True)]
-            rest = [size - hit for size, hit in zip(sizes, hits, strict=True)]
-            return any(map(self.few, (*sizes, *hits, *rest)))
+        def small(stratum: StratumGap) -> bool:
+            pairs = zip(stratum.levels, stratum.sizes, strict=True)
+            hits = [(level or 0.0) * size for level, size in pairs]
+            rest = [size - hit for size, hit in zip(stratum.sizes, hits, strict=True)]
+            return any(map(self.few, (*stratum.sizes, *hits, *rest)))
 
         kept = [stratum for stratum in facts.strata if not small(stratum)]
         if len(kept) == len(facts.strata) - 1 and kept:

@@ -2,7 +2,7 @@ r"""Gaps within the levels of given factors: people with the same job, the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,14 +36,15 @@ class StratumGap:
     label: str  #: The stratum.
     #: People of the group and of the reference group, or the sums of their weights.
     sizes: tuple[float, float]
-    #: Rates or means of the two groups. NaN for a group without people in the stratum.
-    levels: tuple[float, float]
+    #: Rates or means of the two groups. None for a group without people in the stratum.
+    levels: tuple[float | None, float | None]
     weight: float  #: Share of the stratum in the conditional gap. 0 if it cannot be compared.
 
     @property
-    def difference(self) -> float:
-        """The group's rate or mean minus the reference group's; NaN without people of both."""
-        return self.levels[0] - self.levels[1]
+    def difference(self) -> float | None:
+        """The group's rate or mean minus the reference group's; None without people of both."""
+        first, second = self.levels
+        return None if first is None or second is None else first - second
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def _gap(
         parts = [own._divided(group, label) for group in codes]
         sizes = parts[0].weights.total, parts[1].weights.total
         levels = [
-            measure.level(part, settings) / unit if size > 0.0 else float("nan")
+            measure.level(part, settings) / unit if size > 0.0 else None
             for part, size in zip(parts, sizes, strict=True)
         ]
         weight = 0.0
@@ -250,11 +251,8 @@ def _gap(
             accepted, rejected = accepted + sum(hits.values()), rejected + sum(misses.values())
     total = sum(stratum.weight for stratum in found)
     shares = [stratum.weight / total for stratum in found]
-    strata = tuple(
-        StratumGap(one.label, one.sizes, one.levels, share)
-        for one, share in zip(found, shares, strict=True)
-    )
-    compared = [(one.weight, one.difference) for one in strata if one.weight]
+    strata = tuple(replace(one, weight=w) for one, w in zip(found, shares, strict=True))
+    compared = [(one.weight, one.difference) for one in strata if one.difference is not None]
     reached, there = (
         np.array([one.sizes for one in strata if one.weight]).sum(axis=0),
         np.array([one.sizes for one in strata]).sum(axis=0),

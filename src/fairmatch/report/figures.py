@@ -724,15 +724,15 @@ def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
     least = least_people(model.audit)
     rows: list[Row] = []
     for one in facts.strata[:_MOST_STRATA]:
-        few = min(one.group_size or least, one.reference_size or least) < least
-        few_words = _too_few(round(min(one.group_size, one.reference_size)), least)
+        few = min(size or least for size in one.sizes) < least
+        few_words = _too_few(round(min(one.sizes)), least)
         rows.append(
             {
                 "label": one.label,
-                "people": round(one.group_size),
-                "others": round(one.reference_size),
-                "rate": None if few else one.group_level,
-                "other": None if few else one.reference_level,
+                "people": round(one.sizes[0]),
+                "others": round(one.sizes[1]),
+                "rate": None if few else one.levels[0],
+                "other": None if few else one.levels[1],
                 "value": None if few else one.difference,
                 "weight": f"{one.weight:.1%}",
                 "note": few_words if few else "",
