@@ -21,7 +21,8 @@ SIZES = {
     5: (2_000, 800, 300, 120, 40),
     9: (2_000, 1_000, 600, 400, 250, 150, 100, 60, 40),
 }
-#: Groups, bound and how many times as many people. Of two groups, 40 people can show .25 and .4.
+#: Groups, bound and how many times as many people. The 8 people of the smallest group who are set
+#: aside can show .4 at best; 40 people can show .3.
 CELLS = (
     *((n_groups, max_gap, 1) for n_groups in SIZES for max_gap in (0.1, 0.4)),
     (2, 0.25, 1),
