@@ -754,7 +754,7 @@ def test_predictions_are_audited_in_units(run, hours, tmp_path):
         (["--fail-above", "ks_parity_gap=2"], "a bound in [0, 1)"),
         (["--fail-above", "mean_parity_gap=-1"], "a bound in [0, inf)"),
         (["--tables", "filed"], "no rates to file"),
-        (["--privileged", "male"], "--privileged=['male']"),
+        (["--privileged", "male"], "--privileged male"),
         (["--positive", "yes"], "='yes' was given with"),
         (["--threshold", "0.4"], "threshold=0.4"),
     ],

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmatch.auditing.facts import Audit, ClassCell, ClassFacts, ClassGroup, Estimate, Gap
+from fairmatch.auditing.facts import Audit, ClassCell, ClassFacts, ClassGroup, Gap
+from fairmatch.auditing.gaps import largest_gap
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.people import Audited, Roster
 from fairmatch.exceptions import InputError, LabelError
@@ -17,7 +18,7 @@ from fairmatch.measures.classes import ClassRates, class_rate_gaps
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import GroupPair
 from fairmatch.measures.registry import MEASURES, audited
-from fairmatch.people.checks import BoolArray, FloatArray
+from fairmatch.people.checks import FloatArray
 from fairmatch.people.outcome import (
     Outcome,
     class_codes,
@@ -176,10 +177,7 @@ def _group(data: Audited, scored: ScoredPeople, code: int) -> ClassGroup:
     rows = groups.rows(code)
     weights = scored.weights.take(rows)
     decided = largest_class(scored.scores[rows])
-    shares = {
-        str(name): _share(data, decided == at, weights, "this group")
-        for at, name in enumerate(classes)
-    }
+    shares = {str(name): data.rate(decided == at, weights, code) for at, name in enumerate(classes)}
     if scored.people.labels is None:
         return ClassGroup(str(groups.labels[code]), weights.people, shares, None, {})
     truth = scored.people.labels.values[rows]
@@ -187,29 +185,21 @@ def _group(data: Audited, scored: ScoredPeople, code: int) -> ClassGroup:
     for label, name in enumerate(classes):
         own = weights.take(truth == label)
         n_true[str(name)] = own.people
+        among = f" with the label {str(name)!r}"
         confusion[str(name)] = {
-            str(other): _share(data, decided[truth == label] == at, own, f"label {name}")
+            str(other): data.rate(decided[truth == label] == at, own, code, among)
             for at, other in enumerate(classes)
         }
-    right = _share(data, decided == truth, weights, "this group")
+    right = data.rate(decided == truth, weights, code)
     own_label = str(groups.labels[code])
     return ClassGroup(own_label, weights.people, shares, right, confusion, n_true)
-
-
-def _share(data: Audited, hits: BoolArray, weights: Weights, where: str) -> Estimate:
-    """Return a share with its interval; nothing of fewer people than the audit allows."""
-    least = data.settings.min_group_size
-    if weights.people < least:
-        return Estimate(None, refused=f"There are fewer than {least} people ({where}).")
-    return Estimate.of_rate(weights.rate(hits), data.settings.confidence)
 
 
 def _gap(data: Audited, scored: ScoredPeople, name: str) -> Gap:
     """Return the largest gap over pairs of groups, with limits that hold for all of them."""
     measure, found = MEASURES[name], []
-    nothing = (None,) * 5
     if data.refused:
-        return Gap(name, measure.symbol, *nothing, "no statement", data.refused)
+        return Gap.unstated(name, measure.symbol, data.refused)
     for codes in data.pairs:
         stream = partial(data.pair_generator, codes=codes)
         pair = GroupPair(scored, codes, data.settings.n_resamples, stream)
@@ -217,20 +207,11 @@ def _gap(data: Audited, scored: ScoredPeople, name: str) -> Gap:
             value = measure.between(scored, codes)
             limits = measure.interval_of(pair, data.pair_confidence)
         except LabelError as error:
-            return Gap(name, measure.symbol, *nothing, "no statement", str(error))
-        found.append((value, limits, codes))
-    value, limits, codes = max(found, key=lambda own: round(own[0], 12))
-    return Gap(
-        name,
-        measure.symbol,
-        value,
-        max(own.low for _, own, _ in found),
-        max(own.high for _, own, _ in found),
-        None,
-        None,
-        limits.method,
-        groups=(data.labels[codes[0]], data.labels[codes[1]]),
-    )
+            return Gap.unstated(name, measure.symbol, str(error))
+        own = data.labels[codes[0]], data.labels[codes[1]]
+        ends = limits.low, limits.high, None, None, limits.method
+        found.append(Gap(name, measure.symbol, value, *ends, groups=own))
+    return largest_gap(found)
 
 
 def _cells(scored: ScoredPeople, gap: ClassRates, data: Audited) -> list[ClassCell]:

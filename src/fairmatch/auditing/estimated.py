@@ -156,8 +156,7 @@ class _Answers:
         """Return the largest weighted gap, and that of every pair of groups."""
         data = self.expanded
         if data.refused:
-            nothing = (None,) * 5
-            return Gap(measure.name, measure.symbol, *nothing, "no statement", data.refused), []
+            return Gap.unstated(measure.name, measure.symbol, data.refused), []
         found = []
         for pair in data.pairs:
             value = measure.between(data.scored, pair)

@@ -178,6 +178,11 @@ class Gap:
     #: and where every group is known.
     unknown_range: tuple[float, float] | None = None
 
+    @classmethod
+    def unstated(cls, name: str, symbol: str, reason: str | None) -> Gap:
+        """Return a gap of which nothing is stated, with the reason."""
+        return cls(name, symbol, *(None,) * 5, "no statement", reason)
+
 
 @dataclass(frozen=True)
 class PartFacts:
@@ -1764,10 +1769,7 @@ class _Suppressor:
         )
         gaps = facts.gaps
         if len(cells) < len(facts.cells):
-            gaps = tuple(
-                Gap(own.name, own.symbol, *(None,) * 5, "no statement", self.reason)
-                for own in facts.gaps
-            )
+            gaps = tuple(Gap.unstated(own.name, own.symbol, self.reason) for own in facts.gaps)
         impact = {name: tuple(map(self.table, own)) for name, own in facts.impact.items()}
         return replace(facts, groups=groups, cells=cells, gaps=gaps, impact=impact)
 
@@ -1817,7 +1819,7 @@ class _Suppressor:
         # The limits of a largest gap come from all groups.
         if gap.value is None or not any(needs & fields for fields in changed.values()):
             return replace(gap, refused=gap.refused and self.told(gap.refused))
-        return Gap(gap.name, gap.symbol, *(None,) * 5, "no statement", self.reason)
+        return Gap.unstated(gap.name, gap.symbol, self.reason)
 
     def table(self, table: ImpactTable) -> ImpactTable:
         kept = [own for own in table.categories if own.n_people >= self.least]

@@ -300,15 +300,15 @@ def take_gaps(
         if measure.needs_coupling:
             found = _matched_gaps(data, measure, excesses or {})
             by_pair += found if len(found) > 1 else []
-            largest += [_largest(found)] if found else []
+            largest += [largest_gap(found)] if found else []
             continue
         if data.refused:
-            largest.append(_refused_gap(measure, data.refused))
+            largest.append(Gap.unstated(measure.name, measure.symbol, data.refused))
             continue
         reasons = [_refuse(data, measure, pair.codes) for pair in pairs]
         stated = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
         if not stated:
-            largest.append(_refused_gap(measure, next(filter(None, reasons))))
+            largest.append(Gap.unstated(measure.name, measure.symbol, next(filter(None, reasons))))
             continue
         values = {pair: measure.between(data.scored, pair.codes) for pair in stated}
         # The first of tied pairs is taken. Rounding must not decide between them.
@@ -336,7 +336,7 @@ def take_gaps(
     return tuple(largest), tuple(by_pair)
 
 
-def _largest(gaps: list[Gap]) -> Gap:
+def largest_gap(gaps: Sequence[Gap]) -> Gap:
     """Return the largest of several gaps, with the largest of their limits."""
     worst = max(gaps, key=lambda gap: round(gap.value or 0.0, 12))
     low = max((gap.low for gap in gaps if gap.low is not None), default=worst.low)
@@ -457,11 +457,6 @@ def _detectable(data: Audited, measure: Measure, pair: GroupPair) -> float | Non
         variances = [own.variance / own.size for own in moments]
     error = float(np.sqrt(sum(variances))) / measure.unit_of(data.scored.settings)
     return detectable(error, data.pair_confidence)
-
-
-def _refused_gap(measure: Measure, reason: str | None) -> Gap:
-    nothing = (None,) * 5
-    return Gap(measure.name, measure.symbol, *nothing, "no statement", reason)
 
 
 def _constant_gap(data: Audited, measure: Measure, codes: tuple[int, int]) -> Gap:
