@@ -482,7 +482,7 @@ N_PERMUTATIONS = 200
 # A test that so many permutations decide stops early (Besag and Clifford 1991): so many of them
 # reach the observed gap.
 _FEW_PERMUTATIONS, _ENOUGH = 50, 10
-# With this many people of each group, 200 permutations take about half a second. With several
+# With this many people of each group, 200 permutations take about a second. With several
 # pairs of groups fewer people are drawn, which keeps the time from growing with them.
 _MOST, _LEAST = 200, 60
 # Groups whose sizes differ by less than this factor are drawn in equal numbers, because pairs of
