@@ -59,6 +59,7 @@ def plan(
         detectable_difference,
         detectable_mean_difference,
     )
+    from fairmatch.measures.registry import of_averages
 
     try:
         people = [int(size) for size in sizes.replace("_", "").split(",")]
@@ -69,14 +70,18 @@ def plan(
             f"--sizes takes the number of people in each of at least two groups, such as "
             f"1500,400,60; got {sizes!r}."
         )
-    # Each gap with the share of the people whom it is about, and the rate that is expected.
-    planned = {"demographic_parity_gap": (1.0, rate)}
+    # The share of the people whom a gap is about, and the rate that is expected, by class.
+    among: dict[bool | None, tuple[float, float]] = {None: (1.0, rate)}
     if positive_share is not None:
         right, wrong = error_rates or (rate, rate)
-        planned["true_positive_gap"] = positive_share, right
-        planned["false_positive_gap"] = 1.0 - positive_share, wrong
+        among |= {True: (positive_share, right), False: (1.0 - positive_share, wrong)}
     elif error_rates:
         raise InputError("--error-rates was given without --positive-share. Name the share too.")
+    planned = {
+        own.name: among[own.labels[0]]
+        for own in of_averages(decides=True).values()
+        if own.is_difference and own.labels[0] in among
+    }
     pairs = list(combinations(people, 2))
     level = {"confidence": confidence, "power": power}
     rows = []
