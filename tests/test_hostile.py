@@ -306,6 +306,8 @@ NEW_ROWS = [
          command="predict", call=predict),
     Case("a group that was not seen", "holds 'x'; the model knows the groups 'f' and 'm'",
          set_in("sex", 3, "x"), command="predict", call=predict),
+    Case("a group in another spelling", "train with rows of the group. Did you mean 'f'?",
+         set_in("sex", 3, "F "), command="predict", call=predict),
     Case("a group that is missing", "has no group in 1 row (the first is row 3, counted from 0)",
          set_in("sex", 3, None), command="predict", call=predict),
     Case("a class that is none", "--positive: 'yes' is not among the classes of the model (0, 1)",

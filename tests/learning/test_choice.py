@@ -421,6 +421,16 @@ class TestOneWarning:
             model.set_params(strict=True).fit(X, y, sensitive_features=group)
         assert raised.value.parameter == "max_gap"
 
+    @pytest.mark.parametrize("n_groups", [2, 3])
+    def test_pooling_is_advised_where_it_leaves_groups_to_compare(self, n_groups):
+        generator = np.random.default_rng(0)
+        group = np.arange(300) % n_groups
+        X, y = generator.normal(size=(300, 2)), np.arange(300) // n_groups % 2
+        model = QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.05, small_groups="pool")
+        told = self.told(model, X, y, sensitive_features=group)
+        assert told.endswith("ake more rows, or allow a larger max_gap.")
+        assert ("small_groups=('pool', N)" in told) == (n_groups > 2)
+
     def test_a_bound_that_is_kept_in_peace(self, crossed):
         X, y, group = (values[:1400] for values in crossed)
         model = QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.2, strict=True)

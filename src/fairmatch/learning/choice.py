@@ -551,7 +551,12 @@ class Bound:
         if not reached and self.confidence is not None:
             advice = "Take more rows, ask for a smaller confidence, or allow a larger max_gap"
         elif few:
-            advice = "Pool groups (small_groups='pool'), take more rows, or allow a larger max_gap"
+            advice = "Take more rows, or allow a larger max_gap"
+            if len(groups.compared) > 2:
+                advice = (
+                    "Pool small groups (small_groups=('pool', N) pools those of fewer than "
+                    "N rows), take more rows, or allow a larger max_gap"
+                )
         elif not decides:
             advice = "Allow a larger max_gap, or take smaller weights"
         elif not reached and name == "fairness weight" and place == len(curve) - 1:

@@ -858,10 +858,12 @@ class Reader:
                     "those rows out, or fill in the group."
                 )
             strange = labels[codes < 0].tolist()[0]
+            spelled = [one for one in self.groups_ if _folded(one) == _folded(strange)]
+            hint = f" Did you mean {spelled[0]!r}?" if spelled else ""
             raise GroupError(
                 f"sensitive_features holds {strange!r}; the model knows the groups "
                 f"{_and(self.groups_)}. A group that was not in the training table cannot be "
-                "scored. Leave those rows out, or train with rows of the group."
+                f"scored. Leave those rows out, or train with rows of the group.{hint}"
             )
         return codes
 
@@ -990,6 +992,10 @@ def check_lengths(inputs: Any, codes: NDArray[Any] | None) -> None:
             f"sensitive_features has {len(codes)} rows, X has {len(inputs)}. Pass one group for "
             "every row of X."
         )
+
+
+def _folded(label: Any) -> str:
+    return str(label).strip().casefold()
 
 
 def _and(labels: Sequence[Any]) -> str:

@@ -476,8 +476,9 @@ class TreeTrainer:
                     self._start_at(margins)
                     texts = [first, grow(warmup, n_rounds).model_to_string()]
             except lgb.basic.LightGBMError as error:
+                why = str(error).rstrip(" .\n")
                 raise InputError(
-                    f"LightGBM cannot grow these trees: {error}. Correct the parameters of "
+                    f"LightGBM cannot grow these trees: {why}. Correct the parameters of "
                     "estimator.",
                     parameter="estimator",
                 ) from error

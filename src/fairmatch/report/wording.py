@@ -696,14 +696,18 @@ def _on_subsets(audit: Audit) -> str:
         )
     more = first.excess
     assert more is not None
-    names = [group_words(name) for name in first.groups or ()]
-    who = f", between {listed(names)}" if len(audit.matchings) > 1 else ""
+    who = ""
+    if first.groups is not None:  # the direction is that of fresh rows, as the excess is positive
+        names = [group_words(name) for name in first.groups]
+        higher, lower = names[::-1] if first.signed > 0 else names
+        who = f" (higher scores in group {higher}"
+        who += f" than in group {lower})" if len(audit.matchings) > 1 else ")"
     value, own, low, high = map(
         shown_number, (first.confirmed.value, more.value, more.low, more.high)
     )
     return (
         f"{searched}; the gap between mean scores is most surely larger than over everybody where "
-        f"{subset_name(first)}{who}: it is {value} there on fresh rows, {own} more ({low} to "
+        f"{subset_name(first)}: it is {value} there on fresh rows{who}, {own} more ({low} to "
         f"{high})" + ("." if alone else ", an interval that allows for all that are listed.")
     )
 

@@ -557,7 +557,10 @@ class TestInterface:
         [
             ({"n_estimators": 0}, "n_estimators must be a whole number"),
             ({"warmup": 1.0}, "warmup must be a number in"),
-            ({"num_leaves": 1}, "LightGBM cannot grow these trees: .*num_leaves"),
+            (
+                {"num_leaves": 1},
+                r"LightGBM cannot grow these trees: .*num_leaves.*[^ .\n]\. Correct",
+            ),
             ({"learning_rate": 0.0}, "learning_rate must be a number in"),
             ({"subsample": 1.5}, "LightGBM cannot grow these trees: .*bagging_fraction"),
             ({"reg_lambda": -1.0}, "LightGBM cannot grow these trees: .*lambda_l2"),
