@@ -17,7 +17,12 @@ from fairmatch import (
     fit_adjustment,
     load,
 )
-from fairmatch.exceptions import GroupError, InputError, UnknownGroupWarning
+from fairmatch.exceptions import (
+    FairmatchWarning,
+    GroupError,
+    InputError,
+    UnknownGroupWarning,
+)
 from fairmatch.people.groups import read_groups, read_known
 
 TREES = LGBMClassifier(n_estimators=10, random_state=0, verbose=-1)
@@ -148,3 +153,14 @@ def test_bands_of_unknown_numbers():
         read_groups(ages)
     with pytest.raises(GroupError, match="At least two known groups"):
         read_known(["a", "a", None], "ignore")
+
+
+@pytest.mark.parametrize(
+    ("strange", "words"),
+    [("F ", "'F ' and 'f' differ only in capitals or spaces"), ("?", "reads like a missing value")],
+)
+def test_a_group_that_nobody_meant_is_noticed(strange, words):
+    X, y, groups = table(0)
+    groups[groups == "m"] = np.resize(["m", strange], (groups == "m").sum())
+    with pytest.warns(FairmatchWarning, match=words):
+        FTMBoostingClassifier(TREES).fit(X, y, sensitive_features=groups)

@@ -40,6 +40,7 @@ from fairmatch.people.groups import (
     attribute_columns,
     check_known,
     is_word,
+    odd_groups,
     read_criterion,
     read_groups,
 )
@@ -552,8 +553,7 @@ class Roster:
         weights, notes = self.weights, list(self.remarks)
         if self.people.groups.apart:
             notes += self._written_unknown()
-        for own in self.people.groups.crossed or (self.people.groups,):
-            notes += _odd_groups([str(own.labels[code]) for code in own.compared])
+        notes += odd_groups(self.people.groups)
         if len(self.people.groups.compared) > MANY_GROUPS:
             notes.append(
                 f"There are more than {MANY_GROUPS} groups, so each group is compared with the "
@@ -594,30 +594,6 @@ class Roster:
                     f"For {n_people:,} people {what} is written {UNKNOWN!r}. They are counted with "
                     "those for whom it is missing, and are compared with nobody."
                 )
-
-
-# What tables write where they do not know a person's group.
-_NOTHING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "missing", "not available",
-            "not stated", "unspecified", "n.a."}  # fmt: skip
-
-
-def _odd_groups(labels: list[str]) -> Iterable[str]:
-    """Yield a note on labels that read like a missing value, or like each other."""
-    for label in labels:
-        if label.strip().casefold() in _NOTHING:
-            yield (
-                f"The group {label!r} reads like a missing value, and is compared as a group. If "
-                f"these people's group is not known, write {UNKNOWN!r} or leave the cell empty."
-            )
-    spelt: dict[str, list[str]] = {}
-    for label in labels:
-        spelt.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    for alike in spelt.values():
-        if len(alike) > 1:
-            yield (
-                f"The groups {' and '.join(map(repr, alike))} differ only in capitals or spaces, "
-                "and are compared with each other. If they are one group, write them alike."
-            )
 
 
 def read_roster(

@@ -53,6 +53,7 @@ from fairmatch.people.groups import (
     Groups,
     is_word,
     listed,
+    odd_groups,
     read_groups,
     read_known,
     refuse_twice,
@@ -532,6 +533,8 @@ class Reader:
         self.unknown_ = tuple(given.labels[code] for code in given.apart)
         self.n_unknown_ = given.n_unknown
         tell_unknown(given)
+        for note in odd_groups(given):
+            notify(note, FairmatchWarning)
         small = self.small_groups
         groups = given if small is None else settle_small_groups(given, small)
         self.groups_, self.attributes_ = groups.labels, groups.attributes

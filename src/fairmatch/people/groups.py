@@ -1,6 +1,6 @@
 """The protected groups of the rows, and the criterion that says which of them are compared."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -270,6 +270,41 @@ def read_known(
         )
     check_known(groups)
     return groups
+
+
+# What tables write where they do not know a person's group.
+_NOTHING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "missing", "not available",
+            "not stated", "unspecified", "n.a."}  # fmt: skip
+
+
+def odd_groups(groups: Groups) -> Iterable[str]:
+    """Yield a note on labels that read like a missing value, or like each other.
+
+    Examples
+    --------
+    >>> (note,) = odd_groups(read_groups(["Male", "male", "female"]))
+    >>> note[:62]
+    "The groups 'Male' and 'male' differ only in capitals or spaces"
+    """
+    for own in groups.crossed or (groups,):
+        labels = [str(own.labels[code]) for code in own.compared]
+        for label in labels:
+            if label.strip().casefold() in _NOTHING:
+                yield (
+                    f"The group {label!r} reads like a missing value, and is compared as a group. "
+                    f"If these people's group is not known, write {UNKNOWN!r} or leave the cell "
+                    "empty."
+                )
+        spelt: dict[str, list[str]] = {}
+        for label in labels:
+            spelt.setdefault(" ".join(label.split()).casefold(), []).append(label)
+        for alike in spelt.values():
+            if len(alike) > 1:
+                yield (
+                    f"The groups {' and '.join(map(repr, alike))} differ only in capitals or "
+                    "spaces, and are compared with each other. If they are one group, write them "
+                    "alike."
+                )
 
 
 def check_known(groups: Groups) -> None:
