@@ -156,13 +156,16 @@ def test_a_decision_in_words_is_told_where_the_rule_is(run, table, tmp_path):
     people.to_csv(table, index=False)
     out = tmp_path / "page.html"
     for more, words in ([], "of"), (["--favourable", "low"], "other than"):
-        given = "--accepted", "granted", *more, "--out", out
+        tables = "--tables", tmp_path / "tables"
+        given = "--accepted", "granted", *more, "--out", out, *tables
         _, printed, _ = run(*FEATURES, *given, score=("--score", "answer"))
         rule = f"decision {words} “granted”"
         assert f"means a {rule}" in printed
         text = out.read_text("utf-8")
         assert f": {rule}</dd>" in text  # beside the number of people
         assert f"a {rule}." in text  # beside the rates to be filed
+        summary = (tmp_path / "tables" / "summary.csv").read_text("utf-8")
+        assert f"a decision {words} 'granted'" in summary
         assert '<th scope="row">accepted</th><td><bdi>granted</bdi></td>' in text
 
 
@@ -178,6 +181,15 @@ def test_decisions_that_cannot_be_read_are_errors(run, score, accepted, said):
     code, _, error = run(*accepted, score=("--score", score))
     assert code == 2
     assert said in error
+
+
+def test_decisions_that_differ_in_capitals_are_told_so(run, table):
+    people = pd.read_csv(table)
+    people.loc[0, "repaid"] = str(people["repaid"][0]).upper() + " "
+    people.to_csv(table, index=False)
+    code, _, error = run("--accepted", "yes", score=("--score", "repaid"))
+    assert code == 2
+    assert "differ only in capitals or spaces: write them alike" in error
 
 
 def test_a_word_to_type_is_quoted(run, table):
@@ -253,7 +265,7 @@ def test_bounds_decide_the_exit_code(run, unfair, tmp_path):
     assert code == 0
     assert "Above the bound" not in printed
     assert "Gate 'shown': fails if the whole confidence interval is beyond the bound" in printed
-    assert printed.endswith("The bound is kept.\n")
+    assert printed.endswith("these people do not show that a bound is exceeded.\n")
     code, printed, _ = run(*FEATURES, "--fail-above", between, "--gate", "upper")
     assert code == 1
     assert "the upper limit of mean_parity_gap of score" in printed

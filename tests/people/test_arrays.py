@@ -76,7 +76,7 @@ weighted_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS.
         ([0.1, 0.9, -np.inf, np.nan], r"2 entries that are NaN or infinite"),
         ([0.1, 1.5, 0.4, 0.6], r"must lie in \[0, 1\], got values from 0.1 to 1.5"),
         ([-2.0, 0.9, 0.4, 0.6], r"turn margins or logits into probabilities"),
-        (["0.1", "0.9", "0.4", "0.6"], "must be numeric, got dtype"),
+        (["0.1", "0.9", "0.4", "0.6"], r"row 0, counted from 0, holds '0.1'\).*make it NaN"),
         (np.array([0.1, 0.9, None, 0.6], dtype=object), "must be numeric, got dtype object"),
         ([[0.1, 0.8], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]], r"one-dimensional.*\(4, 2\)|sum to 1"),
         ([], "is empty"),

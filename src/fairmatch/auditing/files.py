@@ -251,9 +251,13 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, An
     shown = ", ".join(str(value) for value in values[:5])
     if accepted is not None:
         if len(values) > 2:
+            advice = "Leave it out if these are scores."
+            if len({str(value).strip().casefold() for value in values}) == 2:
+                shown = ", ".join(repr(str(value)) for value in values[:5])
+                advice = "Some differ only in capitals or spaces: write them alike."
             raise InputError(
                 f"accepted={accepted!r} was given, and column {column.name!r} holds more than two "
-                f"values ({shown}). Decisions have two values. Leave it out if these are scores.",
+                f"values ({shown}). Decisions have two values. {advice}",
                 parameter="accepted",
             )
         yes = find_value(column, accepted, "accepted")

@@ -334,6 +334,9 @@ def _summary(audit: Audit) -> list[list[object]]:
     first = audit.impact[0]
     side = "at or above" if audit.favourable == "high" else "below"
     better = "above" if audit.favourable == "high" else "below"
+    rule = f"score {side} {audit.threshold:g}"
+    if (yes := audit.provenance.settings.get("accepted")) is not None and audit.threshold:
+        rule = f"decision {'of' if audit.favourable == 'high' else 'other than'} {yes!r}"
     rows: list[list[object]] = [["item", "value"]]
     about = {name: getattr(audit.about, name) for name in ("title", "author", "date", "purpose")}
     rows += [[name, text] for name, text in about.items() if text]
@@ -343,7 +346,7 @@ def _summary(audit: Audit) -> list[list[object]]:
         ["SHA-256 of the source", audit.provenance.source_sha256 or ""],
         ["vocabulary", first.rule],
         ["people scored", audit.n_rows],
-        ["selected means", f"{audit.outcome}: a score {side} {audit.threshold:g}"],
+        ["selected means", f"{audit.outcome}: a {rule}"],
     ]
     if audit.weights == "survey":
         rows.append(

@@ -135,9 +135,11 @@ def read_numbers(values: ArrayLike, name: str) -> FloatArray:
     if array.dtype.kind in "biuf":
         return array.astype(np.float64, copy=False)
     row = next((row for row, value in enumerate(array) if not _is_number(value)), 0)
+    held = plain_value(array[row])
     raise InputError(
         f"{name} must be numeric, got dtype {array.dtype} (row {row}, counted from 0, holds "
-        f"{array[row]!r}). Convert it to numbers first.",
+        f"{held!r}). Convert it to numbers first. If that value stands for a missing one, make it "
+        "NaN (on the command line: --missing).",
         parameter=name,
     )
 
