@@ -9,7 +9,8 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from fairmatch import audit
 from fairmatch.auditing.facts import Audit
 from fairmatch.exceptions import ColumnError, InputError
-from fairmatch.report import write_report
+from fairmatch.report import write_filing, write_report
+from fairmatch.report.figures import given_notes
 
 FEW = {"n_resamples": 100, "n_subsets": 20}
 
@@ -106,6 +107,36 @@ def test_simpson_is_noticed(tmp_path):
     assert "changes its sign" in page
     assert "without the given factors, and" in page
     assert Audit.from_json(found.to_json()).conditional == found.conditional
+
+
+def test_a_sign_that_chance_may_have_changed_is_not_called_a_paradox(tmp_path):
+    random = np.random.default_rng(1)
+    sex = np.repeat(["f", "m"], 1000)
+    job = np.r_[np.repeat([0, 1], [800, 200]), np.repeat([0, 1], [200, 800])]
+    said = set()
+    for _ in range(20):  # within jobs women and men have the same rate
+        hired = (random.random(2000) < np.array([0.2, 0.8])[job]).astype(float)
+        found = audit(hired, sensitive_features=sex, given=job, **FEW)
+        (one,) = found.conditional
+        (*sentences,) = given_notes([found])
+        assert bool(sentences) == one.reverses
+        is_sure = one.adjusted.low * one.adjusted.high > 0
+        assert all(("paradox" in own) == is_sure for own in sentences)
+        assert all(("whose interval contains 0" in own) != is_sure for own in sentences)
+        said |= {is_sure for _ in sentences}
+    assert False in said
+
+
+def test_a_filing_states_the_gap_within_strata_and_names_the_factor(tmp_path):
+    people = staff(600)
+    found = audit(people.score, sensitive_features=people.sex, X=people[["title", "age"]],
+                  given=["title"], **FEW)  # fmt: skip
+    assert found.provenance.settings["given"] == "title"
+    text = write_filing(found, tmp_path / "filing.html").read_text("utf-8")
+    assert "With and without the given factors: title" in text
+    assert "adjusted difference" in text
+    assert ">p-value<" in text
+    assert Audit.from_json(found.to_json()) == found
 
 
 def test_the_report_has_a_section(tmp_path):

@@ -1109,6 +1109,7 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
         settings={
             **settings,
             "described_by": ", ".join(column.name for column in roster.columns) or None,
+            **({} if roster.strata is None else {"given": ", ".join(roster.strata.names)}),
             **({} if roster.similarity.how == "range" else {"similarity": roster.similarity.how}),
         },
         weights_sha256=None if people.weights is None else sha256(people.weights.tobytes()),

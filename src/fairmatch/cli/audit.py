@@ -512,7 +512,7 @@ def _print_given(audit: Audit) -> None:
     print()
     print_table(
         [
-            "given the factors",
+            f"given {audit.provenance.settings.get('given') or 'the factors'}",
             "difference",
             f"within strata [{level} interval]",
             relative,

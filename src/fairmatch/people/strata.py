@@ -38,6 +38,7 @@ class Codes:
     #: Position of each row's level in ``labels``; -1 for a level that is not among them.
     values: npt.NDArray[np.integer[Any]]
     labels: tuple[str, ...]  #: The levels.
+    names: tuple[str, ...] = ()  #: The columns that are crossed, as far as they are known.
 
     def take(self, rows: npt.NDArray[np.intp]) -> Codes:
         """Return the levels of some of the rows."""
@@ -208,4 +209,5 @@ def read_given(given: Any, *, n_rows: int, table: Table | None = None) -> Codes 
     if given is None or isinstance(given, Codes):
         return given
     columns = given_columns(given, table, n_rows)
-    return Given.fit(columns).codes(columns)
+    names = tuple(column.name for column in columns)
+    return replace(Given.fit(columns).codes(columns), names=names)

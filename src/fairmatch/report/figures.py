@@ -364,7 +364,7 @@ def _group_rows(model: _Model) -> list[Row]:
             }
             held = _withheld(own, table, least_people(audit))
             row |= {_OPENING[name]: "" for name in held if name in _OPENING}
-            small = "less than 2% of the people: no other group is compared with it"
+            small = "less than 2% of the people: no other group's ratio is to it"
             row["note"] = row["note"] or small * own.is_small or held["note"]
     return rows
 
@@ -715,7 +715,13 @@ def given_figures(audits: Sequence[Audit]) -> list[Figure]:
     ]
     own = [(model, one) for model in _models(audits) for one in model.audit.conditional]
     return [
-        _figure("given", rows, *_intervals(rows, "adjusted difference"), level=level(audits)),
+        _figure(
+            "given",
+            rows,
+            *_intervals(rows, "adjusted difference"),
+            level=level(audits),
+            factors=column_words(str(audits[0].provenance.settings.get("given") or "")),
+        ),
         *(_strata_figure(model, one) for model, one in own),
     ]
 
@@ -748,13 +754,19 @@ def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
     )
 
 
+def _excludes_0(fact: Estimate) -> bool:
+    return fact.low is not None and fact.high is not None and fact.low * fact.high > 0.0
+
+
 def given_notes(audits: Sequence[Audit]) -> list[str]:
     """Return a sentence for each group whose difference changes its sign within strata."""
+    reversal = " (Simpson's paradox)."
     return list(
         dict.fromkeys(
             f"The difference between {group_words(one.group)} and {group_words(one.reference)} "
             f"changes its sign: {one.marginal:+.3g} without the given factors, and "
-            f"{one.adjusted.value:+.3g} within strata (Simpson's paradox)."
+            f"{one.adjusted.value:+.3g} within strata"
+            + (reversal if _excludes_0(one.adjusted) else ", whose interval contains 0.")
             for audit in audits
             for one in audit.conditional
             if one.reverses

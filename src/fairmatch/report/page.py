@@ -290,7 +290,11 @@ def write_filing(
         fields={words: blanks[key] for key, words in FILING_FIELDS.items()},
         matched=figures.matched_figure(shown),
         impact=figures.impact_lead(shown),
-        appendix=[_on_paper(one) for one in (*figures.impact_figures(shown), gaps)],
+        given_notes=figures.given_notes(shown),
+        appendix=[
+            _on_paper(one)
+            for one in (*figures.impact_figures(shown), *figures.given_figures(shown)[:1], gaps)
+        ],
     )
     if Path(path).suffix.lower() == ".html":
         return write_whole(path, html)
@@ -303,7 +307,8 @@ def write_filing(
 
 def _on_paper(figure: Figure) -> Figure:
     """Return a table without the columns for which a sheet of paper has no room."""
-    kept = {key: words for key, words in figure.columns.items() if key not in _UNFILED}
+    left_out = set(_UNFILED) - ({"p"} if "adjusted" not in figure.columns else set())
+    kept = {key: words for key, words in figure.columns.items() if key not in left_out}
     return replace(figure, columns=kept)
 
 
