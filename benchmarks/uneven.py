@@ -20,7 +20,7 @@ from benchmarks.timing import Row, appended, recorded
 BOUND, LEAST, MOST = 0.05, 400, 50_000
 METHODS = ("thresholds", "alignment", "ftm", "ftm-pooled", "plain", "threshold-optimizer")
 TABLES = {"adult": ["sex", "race"], "acsincome": "race"}
-POOLED = ("pool", 1_500)  # joins the six small groups of Adult
+POOLED = ("pool", 1_500)  # joins six small groups of each table
 CONFIDENT = ("thresholds", "alignment", "ftm")
 
 
