@@ -95,7 +95,7 @@ def test_the_summary_of_many_groups_names_the_extremes():
     low = min(means, key=means.get)
     said = sentences(found)[0]
     assert f"predicts means from {means[low]:.3f} for group {low} to {means['m']:.3f}" in said
-    assert "for all pairs of groups at once" in said
+    assert "interval of the largest difference between two groups:" in said
 
 
 def test_too_few_people_for_a_statement():

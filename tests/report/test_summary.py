@@ -74,7 +74,7 @@ class TestSelection:
             "Of 400 people in 4 groups, the share selected by the model runs from 20.0% "
             "(“c, d”, 100 people) to 70.0% (a, 100 people), a difference of 50.0 percentage points"
         )
-        assert "for all pairs of groups at once)" in first
+        assert "interval of the largest difference between two groups:" in first
         assert "too few" not in first
         assert "unknown" not in first
 

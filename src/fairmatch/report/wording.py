@@ -377,9 +377,10 @@ def _on_gap(audit: Audit, gap: Gap) -> str:
         said += f", or {share:.2f} standard deviations of the {audit.spread.of}"
     if gap.low is None or gap.high is None:
         return f"{said}."
-    said += f" ({audit.confidence:.0%} interval{' of the difference' if real else ''}"
-    said += f" {written(gap.low)} to {written(gap.high)}"
-    said += " for all pairs of groups at once" if audit.pair_gaps else ""
+    # The limits of several pairs are those of the largest difference, perhaps of another pair.
+    of = " of the largest difference between two groups:" if audit.pair_gaps else ""
+    of = of or (" of the difference" if real else "")
+    said += f" ({audit.confidence:.0%} interval{of} {written(gap.low)} to {written(gap.high)}"
     if gap.low == 0.0 and written(gap.value) != written(0.0):
         said += "; no difference at all cannot be ruled out"
     return f"{said})."
