@@ -101,6 +101,9 @@ def test_gaps_are_those_of_the_measures_of_fairlearn_and_of_scipy(labelled, foun
         ),
         "ks_parity_gap": stats.ks_2samp(scores[group == 0], scores[group == 1]).statistic,
     }
+    # A measure that an audit does not state of itself.
+    worst = known.pop("worst_case_odds_gap")
+    assert worst == pytest.approx(fl.equalized_odds_difference(y, decided, **split))
     values = {gap.name: gap.value for gap in found.gaps if gap.name != "matched_parity_gap"}
     assert values == pytest.approx(known)
     assert set(values) == set(known)
