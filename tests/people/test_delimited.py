@@ -102,5 +102,8 @@ def test_a_parquet_file_with_a_name_twice(tmp_path):
 
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     parquet.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(InputError, match="cannot be read: Multiple matches"):
+    with pytest.raises(InputError, match="these are repeated: 'a'"):
         read_table(tmp_path / "p.parquet")
+    (tmp_path / "q.parquet").write_bytes(b"PAR1" + b"x" * 30 + b"PAR1")
+    with pytest.raises(InputError, match="q.parquet cannot be read, so it is damaged"):
+        read_table(tmp_path / "q.parquet")

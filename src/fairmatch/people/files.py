@@ -468,6 +468,8 @@ def read_table(
     except InputError:
         raise
     except Exception as error:  # what pandas and pyarrow raise for a damaged file differs
+        if ending == ".parquet":
+            refuse_repeated(_parquet_names(file), file)
         # What a parser says of damaged bytes helps nobody.
         why = ", so it is damaged" if ending == ".parquet" else f": {str(error).rstrip('.')}"
         raise InputError(f"{file} cannot be read{why}. Export it again.") from error
@@ -475,6 +477,16 @@ def read_table(
     if table.empty:
         raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
     return table
+
+
+def _parquet_names(file: Path) -> list[str]:
+    """Return the names of a file's columns, or none if they cannot be read either."""
+    from pyarrow import parquet
+
+    try:
+        return list(parquet.read_schema(file).names)
+    except Exception:  # as above
+        return []
 
 
 def _read_categories(file: Path, names: Sequence[str]) -> pd.DataFrame:

@@ -295,8 +295,8 @@ def sentences(audit: Audit, *, label_words: Sequence[str] = ()) -> list[str]:
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> print(sentences(found)[0])
     Of 80 people, 50.0% of the 40 in group a and 100.0% of the 40 in group b are selected by the
-    model, a difference of 50.0 percentage points (95% interval ...). The rate of a is 0.50 of
-    that of b, below four fifths.
+    model, a difference of 50.0 percentage points (95% interval ...). The rate of a (0.50 of it) is
+    below four fifths of the rate of b.
     """
     audit = with_label_words(audit, label_words)
     return [_on_groups(audit), _on_matching(audit), _on_subsets(audit)]
