@@ -105,5 +105,5 @@ def test_a_parquet_file_with_a_name_twice(tmp_path):
     with pytest.raises(InputError, match="these are repeated: 'a'"):
         read_table(tmp_path / "p.parquet")
     (tmp_path / "q.parquet").write_bytes(b"PAR1" + b"x" * 30 + b"PAR1")
-    with pytest.raises(InputError, match="q.parquet cannot be read, so it is damaged"):
+    with pytest.raises(InputError, match=r"q\.parquet cannot be read, so it is damaged"):
         read_table(tmp_path / "q.parquet")
