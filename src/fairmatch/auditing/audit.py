@@ -307,7 +307,7 @@ def audit(
     >>> print(f"{hours.gap('mean_parity_gap').value:.2f} hours, threshold {hours.threshold}")
     10.00 hours, threshold None
     """
-    asked = dict(locals())
+    asked = dict(locals())  # the arguments, and nothing else yet
     names, reached = ([], []) if stages is None else read_stages(stages)
     if reached:
         _refuse_given(
