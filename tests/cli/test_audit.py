@@ -87,7 +87,7 @@ def test_stages_in_words_and_few_people_and_spaces(run, tmp_path):
     given = {"tables": [path], "score": ("--stages", "applied,hired"), "sensitive": "race"}
     code, _, error = run(**given)
     assert code == 2
-    assert "--accepted yes" in error
+    assert "--accepted hired=yes" in error
     code, printed, _ = run("--accepted", "yes", **given)
     assert code == 0
     rows = re.findall(r"^hired of applied +(.*?)  +(.*)$", printed, re.MULTILINE)
@@ -95,6 +95,75 @@ def test_stages_in_words_and_few_people_and_spaces(run, tmp_path):
     assert rows[0][1].split("  ")[-1].strip() == "too few people"
     assert "0.3400" in rows[1][1]
     assert "\u2068" not in printed
+
+
+@pytest.fixture
+def procedure(tmp_path):
+    """A procedure in which each stage has words of its own for going on."""
+    place = np.arange(300)
+    path = tmp_path / "procedure.csv"
+    pd.DataFrame(
+        {
+            "applied": 1,
+            "interview": np.where(place % 3 == 0, "rejected", "invited"),
+            "offer": np.where(place % 5 == 1, "yes", "no"),
+            "sex": ["f", "m"] * 150,
+        }
+    ).query("interview == 'invited' or offer == 'no'").to_csv(path, index=False)
+    return {"tables": [path], "score": ("--stages", "applied,interview,offer")}
+
+
+def test_each_stage_has_its_own_word(run, procedure, tmp_path):
+    out, numbers = tmp_path / "words.json", tmp_path / "numbers.json"
+    words = "--accepted", "interview=invited", "--accepted", "offer=yes"
+    code, printed, error = run(*words, "--json", out, **procedure)
+    assert code == 0, error
+    assert "a decision of “yes”" in printed
+    people = pd.read_csv(procedure["tables"][0])
+    people["interview"] = (people["interview"] == "invited").astype(int)
+    people["offer"] = (people["offer"] == "yes").astype(int)
+    people.to_csv(procedure["tables"][0], index=False)
+    assert run("--json", numbers, **procedure)[0] == 0
+    found, expected = (Audit.from_json(file.read_text()) for file in (out, numbers))
+    assert found.stages == expected.stages
+    assert found.gaps == expected.gaps
+    assert found.provenance.settings["accepted"] == "yes"
+    assert found.provenance.settings["accepted_by_stage"] == "interview=invited, offer=yes"
+
+
+def test_a_word_for_all_stages_and_another_for_one(run, procedure):
+    assert run("--accepted", "yes", "--accepted", "interview=invited", **procedure)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["yes"], "'yes' is not among the values of column 'interview' ('rejected', 'invited')"),
+        (["yes"], "A column may have its own word: --accepted interview=invited."),
+        (["interview=invited"], "--accepted offer=yes"),
+        (["interview=asked", "offer=yes"], "column 'interview' ('rejected', 'invited')"),
+        (["intervew=invited", "offer=yes"], "no column 'intervew'. Did you mean 'interview'?"),
+        (["yes", "invited"], "--accepted gives all columns two words, 'yes' and 'invited'"),
+        (["offer=yes", "offer=no"], "--accepted gives column 'offer' two words, 'yes' and 'no'"),
+    ],
+)
+def test_a_stage_whose_word_is_wrong_lists_its_values(run, procedure, words, said):
+    code, _, error = run(*(part for word in words for part in ("--accepted", word)), **procedure)
+    assert code == 2
+    assert said in error
+
+
+def test_models_have_their_own_words(run, table):
+    people = pd.read_csv(table)
+    people["first"] = np.where(people["score"] >= 0.5, "a=b", "no")
+    people["second"] = np.where(people["score"] >= 0.4, "granted", "refused")
+    people.to_csv(table, index=False)
+    score = "--score", "first,second"
+    code, _, error = run(
+        *FEATURES, "--accepted", "first=a=b", "--accepted", "second=granted", score=score
+    )
+    assert code == 0, error
+    assert run(*FEATURES, "--accepted", "a=b", score=("--score", "first"))[0] == 0
 
 
 def test_all_changes_are_printed_and_stages_are_filed(run, table, tmp_path):

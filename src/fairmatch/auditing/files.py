@@ -39,7 +39,7 @@ def audit_files(
     *,
     models: Sequence[str] = (),
     pos_label: str | None = None,
-    accepted: str | None = None,
+    accepted: Sequence[str] = (),
     classes: Sequence[str] = (),
     unordered: bool = False,
     privileged: Sequence[str] | None = None,
@@ -80,6 +80,7 @@ def audit_files(
     roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
     _check_same_people(paths, tables, read)
+    words = _accepted_words(accepted, first[steps or list(roles.scores)], stages=bool(steps))
     if show is not None:
         show(read)
     attributes = list(roles.sensitive)
@@ -154,9 +155,9 @@ def audit_files(
             parts = [Path(path).stem] * (len(paths) > 1) + [column] * (len(roles.scores) > 1)
             name = ": ".join(parts) or column
             scores[name if name not in scores else f"{path}: {column}"] = _numbers(
-                table[column], accepted
+                table[column], words[column], is_alone=len(words) == 1
             )
-            sources.append((path, accepted))
+            sources.append((path, words[column]))
     for folder, model in fitted.items():
         scores[Path(folder).name] = _model_scores(
             model, paths[0], first, read, sensitive, pos_label, names_of_classes, is_real=is_real
@@ -196,22 +197,25 @@ def audit_files(
         facts["by"] = first[by]
     if steps:
         ((path, yes),) = sources
-        # A column that is 0 and 1 already, such as of the applicants, needs no word for yes.
         facts["stages"] = {
-            name: _numbers(own, None if set(own.dropna()) <= {0, 1} else accepted)
-            for name, own in first[steps].items()
+            name: _numbers(first[name], words[name], is_alone=False) for name in steps
         }
-        return _signed(audit(model_name=steps[-1], **facts), path, read, yes)
+        signed = _signed(audit(model_name=steps[-1], **facts), path, read, yes)
+        if len(set(words.values()) - {None}) < 2:
+            return signed
+        each = ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
+        settings = {**signed.provenance.settings, "accepted_by_stage": each}
+        return replace(signed, provenance=replace(signed.provenance, settings=settings))
     if len(scores) == 1:
         ((name, own),) = scores.items()
         ((path, yes),) = sources
         return _signed(audit(own, model_name=name, **facts), path, read, yes)
     found = compare_models(scores, privileged=favoured, **facts)
-    signed = tuple(
+    audits = tuple(
         _signed(own, path, read, yes)
         for own, (path, yes) in zip(found.audits, sources, strict=True)
     )
-    return replace(found, audits=signed)
+    return replace(found, audits=audits)
 
 
 def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: RoleTable) -> None:
@@ -240,34 +244,74 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
 
 # Words that mean that a person is accepted.
 _YES = {"yes", "y", "true", "t", "accepted", "accept", "approved", "granted", "hired", "selected",
-        "offer", "admitted", "passed", "pass", "1"}  # fmt: skip
+        "offer", "offered", "invited", "admitted", "passed", "pass", "1"}  # fmt: skip
 
 
-def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, Any]:
+def _accepted_words(
+    typed: Sequence[str], table: pd.DataFrame, *, stages: bool
+) -> dict[str, str | None]:
+    """Return the word that means acceptance in each column of decisions, typed as COL=VALUE.
+
+    A VALUE alone is for all columns without a word of their own. Stages that are 0 and 1 already,
+    such as the column of the applicants, need none.
+    """
+    words: dict[str, str] = {}
+    names = list(table.columns)
+    for text in typed:
+        column = max((name for name in names if text.startswith(f"{name}=")), key=len, default="")
+        if not column and "=" in text and not (table.astype(str) == text).any(axis=None):
+            check_names([text.partition("=")[0]], names, table="--accepted")
+        word = text.removeprefix(f"{column}=") if column else text
+        if words.setdefault(column, word) != word:
+            each = " ".join(f"--accepted {shlex.quote(name)}=VALUE" for name in names)
+            raise InputError(
+                f"accepted gives {f'column {column!r}' if column else 'all columns'} two words, "
+                f"{words[column]!r} and {word!r}. Give one word for all columns, or one for each: "
+                f"{each}.",
+                parameter="accepted",
+            )
+    shared = words.get("")
+
+    def needs_none(own: pd.Series[Any]) -> bool:
+        return stages and set(own.dropna()) <= {0, 1} and shared not in own.astype(str).tolist()
+
+    return {name: words.get(name, None if needs_none(table[name]) else shared) for name in names}
+
+
+def _numbers(
+    column: pd.Series[Any], accepted: str | None, *, is_alone: bool = True
+) -> np.ndarray[Any, Any]:
     """Return scores unchanged. Return decisions in words as 1 for yes and 0 for no."""
     if accepted is None and pd.api.types.is_numeric_dtype(column):
         return column.to_numpy()
     values = column.dropna().unique().tolist()
     shown = ", ".join(str(value) for value in values[:5])
+    if accepted is not None and len(values) > 2:
+        advice = "Leave it out if these are scores."
+        if len({str(value).strip().casefold() for value in values}) == 2:
+            shown = ", ".join(repr(str(value)) for value in values[:5])
+            advice = "Some differ only in capitals or spaces: write them alike."
+        raise InputError(
+            f"accepted={accepted!r} was given, and column {column.name!r} holds more than two "
+            f"values ({shown}). Decisions have two values. {advice}",
+            parameter="accepted",
+        )
+    like_yes = [value for value in values if str(value).strip().casefold() in _YES] or values[-1:]
+    typed = " ".join(
+        f"--accepted {shlex.quote(str(value) if is_alone else f'{column.name}={value}')}"
+        for value in like_yes[:1]
+    )
     if accepted is not None:
-        if len(values) > 2:
-            advice = "Leave it out if these are scores."
-            if len({str(value).strip().casefold() for value in values}) == 2:
-                shown = ", ".join(repr(str(value)) for value in values[:5])
-                advice = "Some differ only in capitals or spaces: write them alike."
-            raise InputError(
-                f"accepted={accepted!r} was given, and column {column.name!r} holds more than two "
-                f"values ({shown}). Decisions have two values. {advice}",
-                parameter="accepted",
-            )
-        yes = find_value(column, accepted, "accepted")
+        try:
+            yes = find_value(column, accepted, "accepted")
+        except InputError as error:
+            more = "" if is_alone else f" A column may have its own word: {typed}."
+            raise InputError(f"{error}{more}", parameter="accepted") from None
         return np.where(column.notna(), (column == yes).astype(float), np.nan)
-    if len(values) == 2:
-        yes = [value for value in values if str(value).strip().casefold() in _YES] or values[-1:]
+    if 1 <= len(values) <= 2:
         raise InputError(
             f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
-            f"are decisions, name the one that means yes: --accepted {shlex.quote(str(yes[0]))} "
-            f"(accepted={yes[0]!r}).",
+            f"are decisions, name the one that means yes: {typed}.",
             parameter="accepted",
         )
     found = suspect(describe_column(str(column.name), nw.from_native(column, series_only=True)))

@@ -32,7 +32,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "stages": ((), "Stages need one file."),
     "classes": ((), "Several classes need one file."),
     "unordered": (False, "Several classes need one file."),
-    "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
+    "accepted": ((), "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
     "score_range": (None, "Their scores lie in [0, 1]."),
@@ -72,10 +72,11 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     help="Column with the outcome, for error rates; with --kind number, the target.",
 )
 @options.positive
-@click.option(
+@options.several(
     "--accepted",
-    metavar="VALUE",
-    help="The value that means acceptance, if --score contains words such as Yes and No.",
+    metavar="[COL=]VALUE",
+    help="The word that means yes, if --score or --stages names columns of words such as Yes and "
+    "No. If the columns have different words, repeat it: interview=invited, then offer=yes.",
 )
 @click.option(
     "--by", metavar="COL", help="Also audit each level of this column, such as the year, by itself."
@@ -244,7 +245,7 @@ def audit(
     known: str | None,
     y_true: str | None,
     pos_label: str | None,
-    accepted: str | None,
+    accepted: tuple[str, ...],
     by: str | None,
     stages: tuple[str, ...],
     ids: str | None,
