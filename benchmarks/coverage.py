@@ -15,7 +15,7 @@ from fairmatch.measures.intervals import (
     mean_of_rate_gaps,
     pair_mean,
     rate_difference,
-    rate_ratio,
+    rate_over_rate,
 )
 
 GRID_MEASURES = "mean_gap", "wasserstein", "kolmogorov_smirnov", "total_variation"
@@ -102,6 +102,14 @@ def mean_distance(first, second):
     return float((one * (1 - other) + other * (1 - one)).mean())
 
 
+def folded_ratio(counts, sizes):
+    """Return the interval of the smaller rate over the larger."""
+    low, high = rate_over_rate(counts, sizes, 0.95)
+    if low <= 1.0 <= high:
+        return min(low, 1.0 / high), 1.0
+    return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
+
+
 def intervals(scores, generator):
     """Return the interval of every gap, on one table."""
     sizes = tuple(map(len, scores))
@@ -112,7 +120,7 @@ def intervals(scores, generator):
         found.append((spread.low, spread.high))
     counts = tuple(int((s >= THRESHOLD).sum()) for s in scores)
     found.append(fold(rate_difference(counts, sizes, 0.95)))
-    found.append(rate_ratio(counts, sizes, 0.95) if any(counts) else (0.0, 1.0))
+    found.append(folded_ratio(counts, sizes) if any(counts) else (0.0, 1.0))
     # Both gaps of equalised odds are those of the same rates, on two halves of the people.
     halves = tuple((s[: len(s) // 2], s[len(s) // 2 :]) for s in scores)
     hits = tuple(tuple(int((s[k] >= THRESHOLD).sum()) for s in halves) for k in (0, 1))

@@ -17,7 +17,6 @@ from fairmatch.measures.contingency import (
     mantel_haenszel,
     shortfall,
     standard_deviations,
-    two_sided,
 )
 
 stratified = pytest.importorskip("statsmodels.stats.contingency_tables")
@@ -106,7 +105,6 @@ def test_standard_deviations_are_the_root_of_pearsons_statistic(drawn):
     if 0 < sum(hits) < sum(sizes):
         expected = stats.chi2_contingency(table, correction=False)
         assert z**2 == pytest.approx(expected.statistic, abs=1e-9)
-        assert two_sided(z) == pytest.approx(expected.pvalue, abs=1e-9)
         assert np.sign(round(z, 9)) == -np.sign(round(shortfall(hits, sizes), 9))
     else:
         assert z == 0.0

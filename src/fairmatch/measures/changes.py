@@ -157,27 +157,17 @@ def rank_correlation(
 
     Importing scipy.stats, which knows no weights, would take a second.
     """
-    if weights is None:
-        first, second = _ranks(first), _ranks(second)
-        first, second = first - first.mean(), second - second.mean()
-        scale = np.sqrt((first @ first) * (second @ second))
-        return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale > 0.0 else float("nan")
-    ranks = [_weighted_ranks(own, weights) for own in (first, second)]
+    weights = np.ones(len(first)) if weights is None else weights
+    ranks = [_ranks(own, weights) for own in (first, second)]
     first, second = (own - np.average(own, weights=weights) for own in ranks)
     spreads = float(weights @ first**2), float(weights @ second**2)
     if min(spreads) <= 0.0:
         return float("nan")
-    return float(weights @ (first * second) / np.sqrt(spreads[0] * spreads[1]))
+    found = weights @ (first * second) / np.sqrt(spreads[0] * spreads[1])
+    return float(np.clip(found, -1.0, 1.0))
 
 
-def _ranks(values: FloatArray) -> FloatArray:
-    """Return ranks, where ties get their mean rank."""
-    _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2.0)[level]
-    return ranks
-
-
-def _weighted_ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
+def _ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Rank values by the weight below them. Tied values get their mean rank."""
     _, level = np.unique(values, return_inverse=True)
     mass = np.bincount(level, weights)

@@ -318,14 +318,6 @@ def _between(first: FloatArray, second: FloatArray, cost: FloatArray) -> float:
     return float(total) * cheapest_plan(*masses, cost[np.ix_(more, less)])[1]
 
 
-def largest_limit(gap: ClassGap, scored: ScoredPeople, codes: Sequence[int], error: float) -> float:
-    """Return an upper confidence limit of the largest gap over pairs of groups."""
-    labels = gap.labels(scored.settings.outcome)
-    groups = [[scored.part(code, label) for code in codes] for label in labels]
-    n_pairs = len(list(combinations(codes, 2)))
-    return gap.limit(groups, error / n_pairs, scored.settings)
-
-
 @dataclass(frozen=True)
 class ClassRateGap:
     """How often two groups get one class.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc, ndtr, ndtri
+from scipy.special import chdtrc, ndtri
 
 from fairmatch.exceptions import InputError
 from fairmatch.people.checks import FloatArray, check_number
@@ -83,17 +83,6 @@ def standard_deviations(hits: tuple[float, float], sizes: tuple[float, float]) -
         return 0.0
     error = np.sqrt(rate * (1.0 - rate) * (1.0 / sizes[0] + 1.0 / sizes[1]))
     return float((hits[0] / sizes[0] - hits[1] / sizes[1]) / error)
-
-
-def two_sided(z: float) -> float:
-    """Return the two-sided p-value of a number of standard deviations.
-
-    Examples
-    --------
-    >>> round(two_sided(-1.96), 3)
-    0.05
-    """
-    return float(2.0 * ndtr(-abs(z)))
 
 
 def shortfall(hits: tuple[float, float], sizes: tuple[float, float]) -> float:

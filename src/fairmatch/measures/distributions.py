@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,8 @@ class SortedScores:
 
     def distances(self, other: SortedScores) -> Distances:
         """Compute every distance to another group in one merge of the sorted scores."""
-        merge = _Merge(self, other)
         area = largest = moved = last = 0.0
-        for values, difference, following in merge:
+        for values, difference, following in self._merged(other):
             widths = np.diff(values if following is None else np.append(values, following))
             area += float(np.abs(difference[: len(widths)]) @ widths)
             # Among tied scores only the last difference is right. The others have no width.
@@ -57,62 +57,46 @@ class SortedScores:
             last = float(steps[-1])
         return Distances(area, largest, moved / 2.0)
 
+    def _merged(self, other: SortedScores) -> Iterator[tuple[FloatArray, FloatArray, float | None]]:
+        """Yield the scores of two groups and the difference of their distribution functions.
 
-class _Merge:
-    """The merged scores of two groups, and the difference of their distribution functions.
-
-    Iteration yields blocks. A block holds scores, the difference after each score, and the score
-    that follows the block (None after the last block). Tied scores stay in one block.
-    """
-
-    def __init__(self, first: SortedScores, second: SortedScores) -> None:
-        self.first, self.second = first, second
-        self.sizes = len(first.values), len(second.values)
-
-    def __iter__(self) -> Iterator[tuple[FloatArray, FloatArray, float | None]]:
-        carried: Any = 0 if self.first.shares is None else 0.0
-        for start, end in self._blocks():
-            runs = (self.first.values[start[0] : end[0]], self.second.values[start[1] : end[1]])
+        A block holds scores, the difference after each score, and the score that follows the block
+        (None after the last block).
+        """
+        n_own, n_others = len(self.values), len(other.values)
+        carried: Any = 0 if self.shares is None else 0.0
+        for mine, theirs in _blocks(self.values, other.values):
+            runs = self.values[mine], other.values[theirs]
             values = np.concatenate(runs)
             # A stable sort of two sorted runs is one merge, in linear time.
             order = np.argsort(values, kind="stable")
-            if self.first.shares is None or self.second.shares is None:
+            if self.shares is None or other.shares is None:
                 counts = np.cumsum(order < len(runs[0]), dtype=np.int64)
                 counts += carried
                 carried = counts[-1]
                 # Whole numbers make equal distributions differ by exactly zero.
-                done = np.arange(start[0] + start[1] + 1, end[0] + end[1] + 1)
-                whole = counts * np.int64(sum(self.sizes)) - done * np.int64(self.sizes[0])
-                difference = whole / (float(self.sizes[0]) * float(self.sizes[1]))
+                done = np.arange(mine.start + theirs.start + 1, mine.stop + theirs.stop + 1)
+                whole = counts * np.int64(n_own + n_others) - done * np.int64(n_own)
+                difference = whole / (float(n_own) * float(n_others))
             else:
-                steps = np.concatenate(
-                    [
-                        self.first.shares[start[0] : end[0]],
-                        -self.second.shares[start[1] : end[1]],
-                    ]
-                )[order]
+                steps = np.concatenate([self.shares[mine], -other.shares[theirs]])[order]
                 steps[0] += carried
                 difference = np.cumsum(steps)
                 carried = difference[-1]
-            following = [
-                float(side.values[at])
-                for side, at in zip((self.first, self.second), end, strict=True)
-                if at < len(side.values)
-            ]
-            yield values[order], difference, min(following, default=None)
+            ahead = (*self.values[mine.stop :][:1], *other.values[theirs.stop :][:1])
+            yield values[order], difference, min(ahead, default=None)
 
-    def _blocks(self) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-        """Yield where each block starts and ends in both groups."""
-        longer = max((self.first.values, self.second.values), key=len)
-        n_blocks = -(-sum(self.sizes) // _BLOCK_ROWS)
-        cuts = longer[np.arange(1, n_blocks) * len(longer) // n_blocks]
-        ends = np.stack(
-            [np.searchsorted(side.values, cuts, "right") for side in (self.first, self.second)]
-        )
-        places = np.column_stack([[0, 0], ends, self.sizes])
-        for start, end in zip(places.T[:-1].tolist(), places.T[1:].tolist(), strict=True):
-            if end != start:
-                yield (start[0], start[1]), (end[0], end[1])
+
+def _blocks(first: FloatArray, second: FloatArray) -> Iterator[tuple[slice, slice]]:
+    """Yield the places of each block in both groups. Tied scores stay in one block."""
+    sizes, longer = [len(first), len(second)], max(first, second, key=len)
+    n_blocks = -(-sum(sizes) // _BLOCK_ROWS)
+    cuts = longer[np.arange(1, n_blocks) * len(longer) // n_blocks]
+    ends = [np.searchsorted(values, cuts, "right") for values in (first, second)]
+    places = np.vstack([[0, 0], np.column_stack(ends), sizes]).tolist()
+    for start, end in pairwise(places):
+        if end != start:
+            yield slice(start[0], end[0]), slice(start[1], end[1])
 
 
 @dataclass(frozen=True)

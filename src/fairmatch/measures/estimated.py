@@ -58,13 +58,6 @@ class EstimatedPeople:
         """Weight of every row that is compared; 0 for the others."""
         return self.weights if self.inside is None else self.weights * self.inside
 
-    def error(self, influence: FloatArray) -> float:
-        """Return the standard error of a sum of influences, which belong to persons."""
-        sums = np.bincount(self.persons, influence)
-        sums = sums[np.bincount(self.persons) > 0]
-        n_people = len(sums)
-        return float(np.sqrt((sums**2).sum() * n_people / max(n_people - 1, 1)))
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -78,6 +71,12 @@ class Difference:
         tail = (1.0 + level) / 2.0
         half = float(ndtri(tail) if np.isinf(freedom) else stdtrit(freedom, tail)) * self.error
         return self.value - half, self.value + half
+
+
+def error_of_sum(influence: FloatArray, persons: NDArray[np.intp]) -> float:
+    """Return the standard error of a sum of influences, which belong to persons."""
+    sums = np.bincount(np.unique(persons, return_inverse=True)[1], influence)
+    return float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)))
 
 
 def proxy_cells(probabilities: FloatArray, least: int = LEAST) -> NDArray[np.intp]:
@@ -119,14 +118,6 @@ def _cut(probabilities: FloatArray, least: int) -> BoolArray | None:
     return None
 
 
-def group_rates(people: EstimatedPeople) -> FloatArray:
-    """Return the weighted rate, or mean, of every group."""
-    counted = people.counted
-    rates: FloatArray = (counted * people.values) @ people.probabilities
-    rates /= counted @ people.probabilities
-    return rates
-
-
 def assumed_difference(people: EstimatedPeople, pair: Pair) -> Difference:
     r"""Return the weighted estimate of a difference, with its standard error.
 
@@ -148,7 +139,8 @@ def _difference(people: EstimatedPeople, *parts: tuple[FloatArray, FloatArray]) 
         (above - ratio * below) / below.sum()
         for (above, below), ratio in zip(parts, ratios, strict=True)
     ]
-    return Difference(ratios[0] - ratios[1], people.error(influences[0] - influences[1]))
+    error = error_of_sum(influences[0] - influences[1], people.persons)
+    return Difference(ratios[0] - ratios[1], error)
 
 
 def bounded_difference(

@@ -247,12 +247,8 @@ def wasserstein_parity_gap(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, sample_weight, given
-        As in `demographic_parity_gap`.
-    classes : sequence, optional
-        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
-        Without it several classes have no order; their names are those of the columns, or the
-        sorted labels.
+    y_true, y_score, sensitive_features, sample_weight, given, classes
+        As in `mean_parity_gap`.
 
     Returns
     -------
@@ -455,9 +451,7 @@ def true_positive_gap(
     pos_label : default=1
         The label that counts as positive.
     classes : sequence, optional
-        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
-        Without it several classes have no order; their names are those of the columns, or the
-        sorted labels.
+        As in `mean_parity_gap`.
     favourable : sequence, optional
         The classes that are good for a person. With it, only the recall of these classes counts.
 
@@ -503,13 +497,8 @@ def false_positive_gap(
         Labels of two classes. Every group needs rows of the negative class.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
-    sensitive_features, sample_weight, given
-        As in `demographic_parity_gap`.
-    threshold : float or None, default=0.5
-        A score at or above the threshold is accepted. None compares mean scores, which is the
-        paper's smooth version.
-    pos_label : default=1
-        The label that counts as positive.
+    sensitive_features, sample_weight, threshold, pos_label, given
+        As in `true_positive_gap`.
 
     Returns
     -------
@@ -549,20 +538,11 @@ def equalized_odds_gap(
     ----------
     y_true : array-like of shape (n_rows,)
         Labels of two classes, or of several. Every group needs rows of both.
-    y_score, sensitive_features, sample_weight, given
-        As in `demographic_parity_gap`.
-    threshold : float or None, default=0.5
-        A score at or above the threshold is accepted. None compares mean scores, which is the
-        paper's smooth version.
-    pos_label : default=1
-        The label that counts as positive.
+    y_score, sensitive_features, sample_weight, threshold, pos_label, given, classes
+        As in `true_positive_gap`.
     agg : {"mean", "worst_case"}, default="mean"
         ``"mean"`` returns the mean of the two gaps, as the paper does. ``"worst_case"`` returns
         the larger gap, as fairlearn's ``equalized_odds_difference`` does by default.
-    classes : sequence, optional
-        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
-        Without it several classes have no order; their names are those of the columns, or the
-        sorted labels.
 
     Returns
     -------
@@ -793,12 +773,8 @@ def gaps_by_pair(
         Number of equal intervals for the total variation. None computes it exactly.
     pos_label : default=1
         The label that counts as positive.
-    classes : sequence, optional
-        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
-        Without it several classes have no order; their names are those of the columns, or the
-        sorted labels.
-    favourable : sequence, optional
-        The classes that are good for a person. With it, only the recall of these classes counts.
+    classes, favourable
+        As in `gap_table`.
 
     Returns
     -------

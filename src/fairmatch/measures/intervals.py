@@ -96,20 +96,6 @@ def rate_differences(
     return rates1 - rates0 - below, rates1 - rates0 + above
 
 
-def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Return the interval of the smaller rate over the larger, folded at 1.
-
-    Examples
-    --------
-    >>> [round(limit, 3) for limit in rate_ratio((48, 56), (80, 70), 0.95)]
-    [0.601, 0.927]
-    """
-    low, high = rate_over_rate(counts, n_rows, confidence)
-    if low <= 1.0 <= high:
-        return min(low, 1.0 / high), 1.0
-    return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
-
-
 def rate_over_rate(
     counts: Counts, n_rows: Sizes, confidence: float, correlation: float = 0.0
 ) -> Limits:
@@ -335,12 +321,6 @@ _PRECISION = 2.0**-13
 # The direction of the estimate is partly noise, so the inversion puts the lower limit too high. In
 # simulations it misses about twice as often as it should. So its tail is divided by this number.
 _SURER = 5.0
-
-
-def _percentiles(values: FloatArray, confidence: float) -> Limits:
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(values, [tail, 1.0 - tail])
-    return float(low), float(high)
 
 
 def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidence: float) -> Limits:
@@ -655,10 +635,11 @@ def pair_mean(
         size = min(step, n_resamples - start)
         drawn = generator.multinomial(n_members, even, size=size)
         means[start : start + size] = (drawn @ totals) / (drawn @ weights)
-    low, high = _percentiles(means, confidence)
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail])
     # Where no sampled pair has a gap, pairs outside the sample may still have one.
     below, above = mean_interval(totals / weights, confidence)
-    return min(low, below), max(high, above)
+    return min(float(low), below), max(float(high), above)
 
 
 # How intervals are made: for people, and with survey weights.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, ndtri, stdtrit
 
 from fairmatch.exceptions import InputError
-from fairmatch.measures.estimated import LEAST, proxy_cells
+from fairmatch.measures.estimated import LEAST, error_of_sum, proxy_cells
 from fairmatch.measures.intervals import wilson
 from fairmatch.people.bands import Bands
 from fairmatch.people.checks import FloatArray, check_length, read_numbers, read_weights
@@ -164,7 +164,7 @@ def dependence(
     for sign in (signs, np.sign(means - mean)[cells]):
         found = float(weights @ (sign * (scores - mean)) / total)
         centred = (sign - np.average(sign, weights=weights)) * (scores - mean) - found
-        ends.append((found, error * _error(weights * centred / total, persons)))
+        ends.append((found, error * error_of_sum(weights * centred / total, persons)))
     (value, half), (most, wide) = ends
     value = max(value, 0.0)
     level = 1.0 - (1.0 - confidence) / n_cells
@@ -174,7 +174,7 @@ def dependence(
         rows = cells == cell
         people = len(np.unique(persons[rows]))
         own = weights[rows] * (scores[rows] - means[cell]) / mass[cell]
-        errors[cell] = _error(own, persons[rows])
+        errors[cell] = error_of_sum(own, persons[rows])
         if decisions:
             worth = Weights(int(rows.sum()), weights[rows], persons=persons[rows]).worth
             limits = wilson(means[cell] * worth, worth, level)
@@ -213,9 +213,3 @@ def _cells(numbers: FloatArray, n_people: int) -> NDArray[np.intp]:
     cells = proxy_cells(numbers[:, None], int(np.ceil(least)))
     means = np.bincount(cells, numbers) / np.bincount(cells)
     return np.argsort(np.argsort(means))[cells]
-
-
-def _error(influence: FloatArray, persons: NDArray[np.intp]) -> float:
-    """Return the standard error of a sum of influences, which belong to persons."""
-    sums = np.bincount(np.unique(persons, return_inverse=True)[1], influence)
-    return float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)))

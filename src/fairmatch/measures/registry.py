@@ -17,7 +17,7 @@ import numpy as np
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.measures.chance import Alike, Distance
-from fairmatch.measures.classes import ClassGap, ClassRates, ClassScores, largest_limit
+from fairmatch.measures.classes import ClassGap, ClassRates, ClassScores
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import (
     GroupPair,
@@ -133,13 +133,6 @@ class Measure:
             return not self.needs_unit
         return not (self.needs_decisions or self.needs_bounds or self.needs_labels)
 
-    def of_pair(self, first: GroupScores, second: GroupScores, settings: Settings) -> float:
-        """Return the gap between two groups within one class."""
-        if self.distance is not None:
-            return self.distance(first, second, settings) / self.unit_of(settings)
-        gap = abs(self.level(first, settings) - self.level(second, settings))
-        return gap / self.unit_of(settings)
-
     def between(self, scored: ScoredPeople, codes: tuple[int, int]) -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
         if scored.settings.outcome.several:
@@ -148,9 +141,15 @@ class Measure:
         return float(joined([self._pair(scored, codes, label) for label in self.labels], self.agg))
 
     def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
+        """Return the gap between two groups within one class."""
+
         def gap(own: ScoredPeople) -> float:
             first, second = (own.part(code, label) for code in codes)
-            return self.of_pair(first, second, own.settings)
+            if self.distance is not None:
+                found = self.distance(first, second, own.settings)
+            else:
+                found = abs(self.level(first, own.settings) - self.level(second, own.settings))
+            return found / self.unit_of(own.settings)
 
         return scored.within_strata(codes, label, gap)
 
@@ -247,21 +246,20 @@ class Measure:
         rows, unit = scored.people.groups.sizes(), self.unit_of(scored.settings)
         present = [code for code in scored.codes if rows[code] > 0]
         n_pairs = len(present) * (len(present) - 1) // 2
-        if scored.settings.outcome.several:
-            try:
-                return largest_limit(self.of_classes(), scored, present, 1.0 - confidence)
-            except (GroupError, LabelError):
-                return float("nan")
-        error = (1.0 - confidence) / (n_pairs * len(self.labels))
-        limits = []
-        for label in self.labels:
-            try:
-                groups = [scored.part(code, label) for code in present]
-            except (GroupError, LabelError):
-                return float("nan")
-            if self.is_relative:
-                groups = [GroupScores(own.values / unit, own.weights) for own in groups]
-            limits.append(self.limit(groups, error, scored.settings))
+        several = self.of_classes() if scored.settings.outcome.several else None
+        labels = self.labels if several is None else several.labels(scored.settings.outcome)
+        try:
+            parts = [[scored.part(code, label) for code in present] for label in labels]
+        except (GroupError, LabelError):
+            return float("nan")
+        if several is not None:
+            return several.limit(parts, (1.0 - confidence) / n_pairs, scored.settings)
+        if self.is_relative:
+            parts = [
+                [GroupScores(own.values / unit, own.weights) for own in part] for part in parts
+            ]
+        error = (1.0 - confidence) / (n_pairs * len(labels))
+        limits = [self.limit(part, error, scored.settings) for part in parts]
         return float(joined(limits, self.agg))
 
     def expected(
@@ -495,10 +493,9 @@ def audited(outcome: Outcome) -> dict[str, Measure]:
 
 def of_averages(*, decides: bool) -> dict[str, Measure]:
     """Return the measures of rates, or of means, whose levels are averages over people."""
-    known = MEASURES.items()
     return {
         name: own
-        for name, own in known
+        for name, own in MEASURES.items()
         if own.averages and own.needs_decisions == decides and not own.needs_unit
     }
 
