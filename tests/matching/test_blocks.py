@@ -63,7 +63,7 @@ def test_the_cost_is_near_the_least_one_and_marginals_are_exact():
     check_marginals(found, UNITS)
     assert found.cost * (1 + 1e-12) >= EXACT
     assert found.cost <= 1.03 * EXACT
-    costs = PEOPLE[0].costs_with(PEOPLE[1], found.source, found.target)
+    costs = PEOPLE[0].pair_costs(found.source, found.target, PEOPLE[1])
     assert found.cost == pytest.approx(costs @ found.flow / found.flow.sum())
 
 
@@ -112,7 +112,7 @@ def least_cost(people, masses):
         [sparse.kron(sparse.eye(n0), np.ones(n1)), sparse.kron(np.ones(n0), sparse.eye(n1))]
     )
     shares = np.concatenate([mass / mass.sum() for mass in masses])
-    costs = people[0].costs_with(people[1], *at)
+    costs = people[0].pair_costs(*at, people[1])
     return linprog(costs, A_eq=constraints, b_eq=shares, method="highs").fun
 
 
@@ -153,7 +153,7 @@ def test_minima_over_near_cells_are_those_over_everybody(size, monkeypatch):
     assert sorted(source.rows) == list(range(150))
     found = bounds._all_minima(source, target, u, None)
     at = np.indices((150, 130)).reshape(2, -1)
-    costs = people[0].costs_with(people[1], *at).reshape(150, 130)
+    costs = people[0].pair_costs(*at, people[1]).reshape(150, 130)
     np.testing.assert_allclose(found, (costs - u[:, None]).min(axis=0), rtol=0, atol=1e-12)
     assert (found <= (costs - u[:, None]).min(axis=0)).all()
     _, looked_at = bounds._minima(source, target, np.arange(len(target.low)), u[source.rows])

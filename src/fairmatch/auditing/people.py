@@ -326,7 +326,7 @@ class SamplePair:
     def points(self) -> Points:
         """Their features as points."""
         assert self.features is not None
-        return Points(self.features, np.empty((len(self.features), 0), dtype=np.int32))
+        return Points(self.features)
 
     @property
     def has_both_labels(self) -> bool:

@@ -440,7 +440,7 @@ def _encoded(graph: _Graph, column: Any) -> list[str]:
         mean = graph.constant(np.array([[column.mean]]))
         parts = [graph.add("Where", is_missing, mean, scaled)]
         return [*parts, graph.cast(is_missing)] if column.had_missing else parts
-    levels, places = list(column.levels), column._places.tolist()
+    levels, places = list(column.levels), column.places.tolist()
     unseen = places.pop()
     missing = len(column.name_endings) - 1 if column.had_missing else -1
     if "" not in levels and _is_text(column):

@@ -64,7 +64,6 @@ from fairmatch.people.outcome import PROBABILITY, Outcome, class_codes, class_ou
 from fairmatch.people.people import IndexArray, Labels, People
 from fairmatch.people.similarity import (
     Similarity,
-    embedded,
     is_embedding,
     read_embedding,
     read_similarity,
@@ -685,7 +684,7 @@ class Reader:
 
         def alike() -> Points:
             if people.embedding is not None:
-                return embedded(people.embedding)
+                return Points(people.embedding)
             return self.matched_on(points() if callable(points) else points)
 
         return replace(people, table=EncodedTable(inputs, alike, len(people)))

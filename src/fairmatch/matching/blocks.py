@@ -378,6 +378,6 @@ def _cost(points: tuple[Points, Points], source: Index, target: Index, flow: Flo
     total = 0.0
     for start in range(0, len(flow), _COST_STEP):
         part = slice(start, start + _COST_STEP)
-        costs = points[0].costs_with(points[1], source[part], target[part])
+        costs = points[0].pair_costs(source[part], target[part], points[1])
         total += float(costs @ flow[part])
     return total / float(flow.sum())

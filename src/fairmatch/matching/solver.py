@@ -362,7 +362,7 @@ def _as_points(points: ArrayLike | Points) -> Points:
     if isinstance(points, Points):
         return points
     numbers = np.asarray(points, dtype=np.float64)
-    return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+    return Points(numbers)
 
 
 def _shares(mass: ArrayLike | None, count: int) -> Floats:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError, ModelFileError
+from fairmatch.exceptions import (
+    ColumnError,
+    FairmatchWarning,
+    InputError,
+    ModelFileError,
+    notify,
+)
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
@@ -59,9 +65,9 @@ class Points:
     numbers : ndarray of shape (n_rows, n_numbers)
         The numeric part, as float64. An array of float32 is not copied; rows that are taken from it
         are float64.
-    codes : ndarray of shape (n_rows, n_categories)
+    codes : ndarray of shape (n_rows, n_categories), optional
         The level of every category, as int32. The code -1 is a level that was not seen in fit; its
-        one-hot columns are all zero.
+        one-hot columns are all zero. By default there are no categories.
     layout : Layout, optional
         The places of numbers and levels among one-hot columns. By default the numbers come first,
         followed by the levels of each category in turn.
@@ -90,14 +96,15 @@ class Points:
     """
 
     numbers: FloatArray
-    codes: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32] = None  # type: ignore[assignment]  # set below
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
         numbers = np.asarray(self.numbers)
         if numbers.dtype != np.float32:
             numbers = numbers.astype(np.float64, copy=False)
-        codes = np.asarray(self.codes, dtype=np.int32)
+        own: Any = np.empty((len(numbers), 0)) if self.codes is None else self.codes
+        codes = np.asarray(own, dtype=np.int32)
         if numbers.ndim != 2 or codes.ndim != 2 or len(numbers) != len(codes):
             raise InputError(
                 "Points need numbers of shape (n, d) and codes of shape (n, c); got shapes "
@@ -158,46 +165,32 @@ class Points:
         if self.layout is not None:
             return self.layout
         n_numbers = self.numbers.shape[1]
-        if not self.codes.shape[1]:
-            return Layout(tuple(range(n_numbers)), (), n_numbers)
-        ends = n_numbers + np.cumsum(self.codes.max(axis=0, initial=-1) + 1)
-        starts = (n_numbers, *(int(end) for end in ends[:-1]))
-        return Layout(tuple(range(n_numbers)), starts, int(ends[-1]))
+        sizes = self.codes.max(axis=0, initial=-1) + 1
+        *starts, width = accumulate(sizes.tolist(), initial=n_numbers)
+        return Layout(tuple(range(n_numbers)), tuple(starts), width)
 
-    def pair_costs(self, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> FloatArray:
-        """Compute the squared distances of pairs of rows, given their positions."""
-        return self.costs_with(self, rows, others)
-
-    def costs_with(
-        self, other: Points, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
+    def pair_costs(
+        self,
+        rows: npt.NDArray[np.intp],
+        others: npt.NDArray[np.intp],
+        other: Points | None = None,
     ) -> FloatArray:
         """Compute the squared distances of pairs of a row here and a row of other points.
 
-        They are computed from differences, and so without cancellation.
+        They are computed from differences, and so without cancellation. By default both rows are
+        from here.
         """
-        return squared_distances(self, other, rows, others)
-
-
-class Described(Protocol):
-    """Rows that numbers and codes of categories describe."""
-
-    @property
-    def numbers(self) -> FloatArray:
-        """The numbers of every row."""
-
-    @property
-    def codes(self) -> npt.NDArray[np.int32]:
-        """The level of every category; -1 is unknown."""
+        return squared_distances(self, self if other is None else other, rows, others)
 
 
 def squared_distances(
-    first: Described,
-    second: Described,
+    first: Any,
+    second: Any,
     rows: npt.NDArray[np.intp],
     others: npt.NDArray[np.intp],
     code_square: float = 1.0,
 ) -> FloatArray:
-    """Return the squared distances of pairs of rows; a one-hot entry has this square."""
+    """Return the squared distances of pairs of rows of points; a one-hot entry has this square."""
     difference = first.numbers[rows].astype(np.float64, copy=False) - second.numbers[others]
     squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
     for code, there in zip(first.codes.T, second.codes.T, strict=True):
@@ -275,7 +268,7 @@ class CategoricalColumn:
     """A categorical column: its levels in fit, and which of them have a column of their own."""
 
     name: str
-    levels: list[str] | list[bool] | list[int] | list[float]
+    levels: list[str | bool | int | float]  # of one type
     had_missing: bool  # in fit; if so, missing is a level of its own
     kept: list[int] | None = None  # the levels with a column of their own, if the others share one
 
@@ -289,7 +282,7 @@ class CategoricalColumn:
         return [f"={self.levels[i]}" for i in kept] + rare + ["=<missing>"] * self.had_missing
 
     @cached_property
-    def _places(self) -> npt.NDArray[np.intp]:
+    def places(self) -> npt.NDArray[np.intp]:
         """Column of the output for every level. The last entry is for levels never seen."""
         n_levels = len(self.levels)
         if self.kept is None:
@@ -299,39 +292,31 @@ class CategoricalColumn:
         return places
 
     def align(self, column: Column) -> Column:
-        """Return new values as positions among the levels in fit, or -1 for levels never seen."""
-        given = as_categories(column)
-        assert given.levels is not None
-        levels = given.levels.tolist()
-        # A missing value has position -1, the last of all.
-        found = np.append(find_levels(self.levels, levels), -1)
-        if (found[:-1] < 0).any():
-            self._check_known(levels, found, np.unique(given.values[given.values >= 0]))
-        return replace(given, values=found[given.values])
+        """Return new values as positions among the levels in fit, or -1 for levels never seen.
 
-    def _check_known(self, levels: list[Any], found: Values, used: Values) -> None:
-        """Raise if no value was seen in fit, so that the column is not the one that was fitted."""
-        if not len(used) or (found[used] >= 0).any():
-            return
-        given, known = level_type(levels), level_type(self.levels)
-        if given == known and (len(used) == 1 or self.kept is not None):
-            return  # a single new level is plausible, and rare levels are often new
-        raise ColumnError(
-            f"No value of column {self.name!r} was seen in fit. It holds {given} now, such as "
-            f"{_some([levels[i] for i in used])}; in fit it held {known}, such as "
-            f"{_some(self.levels)}. Write its values as they were in fit."
-        )
-
-    def encode(self, column: Column, out: Values) -> None:
-        """Write the encoded column into ``out``."""
-        code = self.one_hot(column)
-        rows = np.flatnonzero(code >= 0)
-        out[rows, code[rows]] = 1
+        Raise if no value was seen in fit, so that the column is not the one that was fitted.
+        """
+        column = as_categories(column)
+        assert column.levels is not None
+        levels = column.levels.tolist()
+        found = np.append(find_levels(self.levels, levels), -1)  # -1 is a missing value
+        values = found[column.values]
+        if (found[:-1] < 0).any() and (values < 0).all() and not column.missing.all():
+            used = np.unique(column.values[~column.missing])
+            given, known = level_type(levels), level_type(self.levels)
+            # A single new level is plausible, and rare levels are often new.
+            if given != known or (len(used) > 1 and self.kept is None):
+                raise ColumnError(
+                    f"No value of column {self.name!r} was seen in fit. It holds {given} now, such "
+                    f"as {_some([levels[i] for i in used])}; in fit it held {known}, such as "
+                    f"{_some(self.levels)}. Write its values as they were in fit."
+                )
+        return replace(column, values=values)
 
     def one_hot(self, column: Column) -> Values:
         """Return the position of the output column that is 1 in each row, or -1 if none is."""
         nothing = len(self.name_endings) - 1 if self.had_missing else -1
-        return np.where(column.missing, nothing, self._places[column.values])
+        return np.where(column.missing, nothing, self.places[column.values])
 
     def codes(self, column: Column) -> Values:
         """Return positions among the levels, with NaN for missing values and levels never seen."""
@@ -351,9 +336,6 @@ class DroppedColumn:
         """Return the column as it is."""
         return column
 
-    def encode(self, column: Column, out: Values) -> None:
-        """Write nothing."""
-
     def codes(self, column: Column) -> Values:
         """Return zeros."""
         return np.zeros(len(column.values))
@@ -366,79 +348,57 @@ def fit_column(
     column: Column, max_levels: int | None, rare: str, weights: Values | None = None
 ) -> FittedColumn:
     """Learn what the encoder needs of a column, from rows whose weights are positive."""
-    had_missing = bool(column.missing.any())
-    if column.missing.all():
-        raise InputError(f"Column {column.name!r} holds only missing values: leave it out.")
+    name, had_missing, present = column.name, bool(column.missing.any()), ~column.missing
+    if not present.any():
+        raise InputError(f"Column {name!r} holds only missing values: leave it out.")
+    seen = column.values[present] if had_missing else column.values
+    mass = weights if weights is None or not had_missing else weights[present]
     if column.levels is not None:
         levels = column.levels.tolist()
         if max_levels is None or len(levels) <= max_levels:
-            return CategoricalColumn(column.name, levels, had_missing)
-        return _many_levels(column, levels, max_levels, rare, weights)
-    seen = column.values[~column.missing] if had_missing else column.values
-    fitted = NumericColumn(column.name, float(seen.min()), float(seen.max()), 0.0, had_missing)
+            return CategoricalColumn(name, levels, had_missing)
+        if rare == "error":
+            raise InputError(
+                f"Column {name!r} has {len(levels):,} levels, more than max_levels={max_levels}. "
+                "Leave it out, or pool its rare levels with rare='pool'."
+            )
+        if rare == "drop":
+            return DroppedColumn(name)
+        counts = np.bincount(seen, mass, minlength=len(levels))
+        # Among equally frequent levels the first ones are kept.
+        kept = np.sort(np.argsort(-counts, kind="stable")[:max_levels]).tolist()
+        return CategoricalColumn(name, levels, had_missing, kept)
+    fitted = NumericColumn(name, float(seen.min()), float(seen.max()), 0.0, had_missing)
     if not np.isfinite(fitted.maximum - fitted.minimum):
         raise InputError(
-            f"Column {column.name!r} spans too wide a range to be scaled: "
-            f"{fitted.minimum:g} to {fitted.maximum:g}. Correct the extreme values, or leave the "
-            "column out."
+            f"Column {name!r} spans too wide a range to be scaled: {fitted.minimum:g} to "
+            f"{fitted.maximum:g}. Correct the extreme values, or leave the column out."
         )
     scaled = fitted.scale(seen)
-    own = None if weights is None else weights[~column.missing]
-    mean = scaled.mean() if own is None else np.average(scaled, weights=own)
+    mean = scaled.mean() if mass is None else np.average(scaled, weights=mass)
     return replace(fitted, mean=float(mean))
 
 
-def _many_levels(
-    column: Column, levels: list[Any], max_levels: int, rare: str, weights: Values | None
-) -> FittedColumn:
-    if rare == "error":
-        raise InputError(
-            f"Column {column.name!r} has {len(levels):,} levels, more than max_levels="
-            f"{max_levels}. Leave it out, or pool its rare levels with rare='pool'."
-        )
-    if rare == "drop":
-        return DroppedColumn(column.name)
-    present = ~column.missing
-    counts = np.bincount(
-        column.values[present],
-        weights=None if weights is None else weights[present],
-        minlength=len(levels),
-    )
-    # Among equally frequent levels the first ones are kept.
-    kept = np.sort(np.argsort(-counts, kind="stable")[:max_levels]).tolist()
-    return CategoricalColumn(column.name, levels, bool(column.missing.any()), kept)
+_KINDS: dict[str, type[FittedColumn]] = {
+    own.kind: own for own in (NumericColumn, CategoricalColumn, DroppedColumn)
+}
 
 
-def _read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
-    """Return a fitted column from what a file holds. Raise a builtin error if it is damaged."""
-    if not isinstance(name, str):
-        raise TypeError(f"a name must be text, got {name!r}")
-    if kind == "dropped":
-        return DroppedColumn(name, **learned)
-    if not isinstance(learned["had_missing"], bool):
-        raise TypeError(f"had_missing must be true or false, got {learned['had_missing']!r}")
-    if kind == "numeric":
-        numbers = {key: float(value) for key, value in learned.items() if key != "had_missing"}
-        fitted = NumericColumn(name=name, had_missing=learned["had_missing"], **numbers)
-        if not (np.isfinite(fitted.mean) and 0 <= fitted.maximum - fitted.minimum < np.inf):
-            raise ValueError(f"the range of column {name!r} is empty")
-        return fitted
-    if kind == "categorical":
-        category = CategoricalColumn(name=name, **learned)
-        _check_levels(name, category.levels)
-        places = range(len(category.levels))
-        if not all(type(i) is int and i in places for i in category.kept or ()):
-            raise ValueError(f"column {name!r} keeps levels that it does not have")
-        return category
-    raise ValueError(f"column {name!r} is damaged")
-
-
-def _check_levels(name: str, levels: Any) -> None:
-    types = {type(level) for level in levels} if isinstance(levels, list) else {list}
-    if not (types <= {str} or types <= {bool} or types <= {int, float}):
-        raise TypeError(f"the levels of column {name!r} are not all text, booleans or numbers")
-    if len(set(levels)) < len(levels):
-        raise ValueError(f"a level of column {name!r} is repeated")
+def _read_fitted_column(kind: str, **learned: Any) -> FittedColumn:
+    """Return a fitted column from what a file holds. Raise if it is damaged."""
+    fitted = msgspec.convert(learned, _KINDS[kind])
+    damaged = asdict(fitted) != learned
+    if isinstance(fitted, NumericColumn):
+        span = fitted.maximum - fitted.minimum
+        damaged |= not (np.isfinite(fitted.mean) and 0 <= span < np.inf)
+    if isinstance(fitted, CategoricalColumn):
+        levels, types = fitted.levels, {type(level) for level in fitted.levels}
+        damaged |= not (types <= {str} or types <= {bool} or types <= {int, float})
+        damaged |= len(set(levels)) < len(levels)
+        damaged |= not set(fitted.kept or ()) <= set(range(len(levels)))
+    if damaged:
+        raise ValueError(f"column {fitted.name!r} is damaged")
+    return fitted
 
 
 def _some(levels: Sequence[Any]) -> str:
@@ -510,13 +470,13 @@ class Table:
         plain = not hasattr(self.source, "columns") or not self.source.shape[1]
         if plain and not self.categorical:
             numbers = read_features(self.native)
-            return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
-        columns = [as_numbers(column) for column in self.columns if not _is_category(column)]
-        if len(columns) < len(self.columns):
+            return Points(numbers)
+        kinds = {level_type(c.levels.tolist()) for c in self.columns if c.levels is not None}
+        if kinds - {"boolean"}:
             return TableEncoder(max_levels=None).fit(self).to_points(self)
         refuse_missing(self.columns)
-        numbers = np.array([column.values for column in columns if column], dtype=np.float64).T
-        return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+        columns = [as_numbers(column) for column in self.columns]
+        return Points(np.array([c.values for c in columns if c], dtype=np.float64).T)
 
 
 def as_table(X: Any, categorical: Collection[str] = ()) -> Table:
@@ -534,10 +494,6 @@ def code_notes(table: Table | None, advice: str) -> list[str]:
     ]
 
 
-def _is_category(column: Column) -> bool:
-    return column.levels is not None and level_type(column.levels.tolist()) != "boolean"
-
-
 def refuse_missing(columns: Sequence[Column]) -> None:
     """Raise if values are missing. The error names each column and how many values it lacks."""
     counts = {column.name: int(column.missing.sum()) for column in columns}
@@ -550,21 +506,6 @@ def refuse_missing(columns: Sequence[Column]) -> None:
 
 _KIND = "fairmatch.TableEncoder"
 _VERSION = 2
-
-
-def _warn_of_pooled(fitted: Sequence[FittedColumn], max_levels: int | None) -> None:
-    """Warn of columns whose rare levels are pooled."""
-    pooled = [c for c in fitted if isinstance(c, CategoricalColumn) and c.kept is not None]
-    if pooled:
-        listed = ", ".join(f"{column.name!r} ({len(column.levels):,})" for column in pooled)
-        warnings.warn(
-            f"Columns with more than {max_levels} levels, and how many: {listed}. The {max_levels} "
-            "most frequent levels are kept apart, and the others are pooled. Leave the columns "
-            "out, or join levels that are alike. Where an encoder can be passed, "
-            "TableEncoder(max_levels=…, rare='pool', 'drop' or 'error') decides.",
-            FairmatchWarning,
-            stacklevel=3,
-        )
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -684,8 +625,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             columns = [take_rows(column, rows) for column in columns]
             weights = weights[rows] / weights.max()
         fitted = [fit_column(column, self.max_levels, self.rare, weights) for column in columns]
-        if self.rare == "warn":
-            _warn_of_pooled(fitted, self.max_levels)
+        pooled = ", ".join(
+            f"{column.name!r} ({len(column.levels):,})"
+            for column in fitted
+            if isinstance(column, CategoricalColumn) and column.kept is not None
+        )
+        if pooled and self.rare == "warn":
+            most = self.max_levels
+            notify(
+                f"Columns with more than {most} levels, and how many: {pooled}. The {most} most "
+                "frequent levels are kept apart, and the others are pooled. Leave the columns "
+                "out, or join levels that are alike. Where an encoder can be passed, "
+                "TableEncoder(max_levels=…, rare='pool', 'drop' or 'error') decides.",
+                FairmatchWarning,
+            )
         self._columns = tuple(fitted)
         return self
 
@@ -709,13 +662,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ColumnError
             If the columns are not those seen in fit.
         """
-        columns = self._read_fitted(X)
-        slices = self.feature_groups_
-        width = sum(len(fitted.name_endings) for fitted in self._columns)
-        out = np.zeros((len(columns[0].values), width), dtype=self.dtype)
-        for fitted, column in zip(self._columns, columns, strict=True):
-            fitted.encode(column, out[:, slices[fitted.name]])
-        return out
+        encoded: npt.NDArray[Any] = self.to_points(X).dense().astype(self.dtype, copy=False)
+        return encoded
 
     def to_codes(self, X: Any) -> npt.NDArray[np.float64]:
         """Turn rows into one number per column, the form that trees need.
@@ -768,13 +716,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ([0.0, 0.25, 1.0], [0, 1, 0])
         """
         columns, slices = self._read_fitted(X), self.feature_groups_
-        kinds = [fitted.kind for fitted in self._columns]
-        places = [slices[fitted.name] for fitted in self._columns]
-        spans = [
-            range(p.start, p.stop) for p, k in zip(places, kinds, strict=True) if k == "numeric"
-        ]
-        starts = [p.start for p, k in zip(places, kinds, strict=True) if k == "categorical"]
-        layout = Layout(tuple(chain(*spans)), tuple(starts), max(p.stop for p in places))
+        places = [(slices[fitted.name], fitted.kind) for fitted in self._columns]
+        numeric = [range(p.start, p.stop) for p, kind in places if kind == "numeric"]
+        starts = tuple(p.start for p, kind in places if kind == "categorical")
+        layout = Layout(tuple(chain(*numeric)), starts, max(p.stop for p, _ in places))
         numbers = np.zeros((len(columns[0].values), len(layout.numbers)))
         codes = np.empty((len(numbers), len(starts)), dtype=np.int32)
         number = code = 0
@@ -782,7 +727,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(fitted, CategoricalColumn):
                 codes[:, code] = fitted.one_hot(column)
                 code += 1
-            else:
+            elif isinstance(fitted, NumericColumn):
                 width = len(fitted.name_endings)
                 fitted.encode(column, numbers[:, number : number + width])
                 number += width
@@ -889,7 +834,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             encoder.n_features_in_ = len(names)
             if content["named"]:
                 encoder.feature_names_in_ = np.array(names, dtype=object)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError) as error:
             raise ModelFileError(
                 f"This does not describe a TableEncoder: {error!r}. Pass what to_dict returned."
             ) from error

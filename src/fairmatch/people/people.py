@@ -122,7 +122,7 @@ class People:
     #: Identifier of every row. Rows with the same identifier are the same person.
     ids: tuple[str, ...] | None = None
     #: Position of every person, where distances do not come from the table.
-    embedding: NDArray[np.floating[Any]] | None = None
+    embedding: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.groups)

@@ -62,7 +62,7 @@ class Similarity:
     #: Column to its weight; columns that are not listed do not count. None if every column counts
     #: by its range, and for an embedding.
     weights: dict[str, float] | None = None
-    embedding: npt.NDArray[np.floating[Any]] | None = None  #: Position of every person.
+    embedding: npt.NDArray[Any] | None = None  #: Position of every person.
 
     def scales(self, groups: Mapping[str, slice], width: int) -> FloatArray:
         """Return the factor of every encoded column: the square root of its column's weight."""
@@ -77,7 +77,7 @@ class Similarity:
         """Return people as points whose squared distance says how different they are."""
         if self.embedding is not None:
             check_length(self.embedding, len(as_table(X)), "similarity")
-            return embedded(self.embedding)
+            return Points(self.embedding)
         table = as_table(X)
         if self.weights is None:
             return table.points
@@ -88,13 +88,7 @@ class Similarity:
         """Return encoded columns as points, without the columns that do not count."""
         factors = self.scales(groups, encoded.shape[1])
         numbers = encoded[:, factors > 0.0] * factors[factors > 0.0]
-        return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
-
-
-def embedded(embedding: npt.NDArray[np.floating[Any]]) -> Points:
-    """Return the rows of an embedding as points. An array of float32 is not copied."""
-    numbers: Any = embedding
-    return Points(numbers, np.empty((len(embedding), 0), dtype=np.int32))
+        return Points(numbers)
 
 
 def is_embedding(similarity: Any) -> bool:
@@ -203,7 +197,7 @@ def default_similarity(
     return found, None
 
 
-def read_embedding(similarity: ArrayLike, n_rows: int) -> npt.NDArray[np.floating[Any]]:
+def read_embedding(similarity: ArrayLike, n_rows: int) -> npt.NDArray[Any]:
     """Return an embedding as an array of floats. float32 and float64 are not copied."""
     array = np.asarray(similarity)
     if array.ndim != 2 or array.dtype.kind not in "biuf" or not array.shape[1]:
@@ -214,9 +208,7 @@ def read_embedding(similarity: ArrayLike, n_rows: int) -> npt.NDArray[np.floatin
             parameter="similarity",
         )
     check_length(array, n_rows, "similarity")
-    floats: npt.NDArray[np.floating[Any]] = (
-        array if array.dtype.kind == "f" else array.astype(np.float64)
-    )
+    floats = array if array.dtype.kind == "f" else array.astype(np.float64)
     if not np.isfinite(floats).all():
         raise InputError(
             "similarity has entries that are NaN or infinite. Correct them.", parameter="similarity"
