@@ -175,6 +175,9 @@ def test_what_is_refused():
     X, y, groups = table(200)
     with pytest.raises(InputError, match="estimator must have predict_proba"):
         GroupBlindClassifier(Ridge()).fit(X, y, sensitive_features=groups)
+    half = [(np.arange(100), np.arange(100, 200))]
+    with pytest.raises(InputError, match="cv leaves 100 rows out of every test part"):
+        GroupBlindClassifier(LogisticRegression(), cv=half).fit(X, y, sensitive_features=groups)
 
 
 def test_weights_and_people_without_a_group():

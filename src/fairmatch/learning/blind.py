@@ -7,7 +7,7 @@ multiples of how probable each group is for her. The multipliers are those of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import InputError, SolverError
+from fairmatch.learning.adjust import places_of
 from fairmatch.learning.estimator import FairClassifier
 from fairmatch.learning.learners import Learner, SeenRows, read_folds
 from fairmatch.learning.offsets import ClassOffsets, fit_offsets
@@ -22,7 +23,7 @@ from fairmatch.learning.reading import Columns, SmallGroups, encoded, labels_of
 from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, Wrapper
 from fairmatch.matching.coupling import Coupling
 from fairmatch.people.checks import FloatArray
-from fairmatch.people.groups import Criterion, Groups, read_criterion
+from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import People
 
 # The linear program has a variable for each row. More rows hardly change its multipliers.
@@ -172,6 +173,7 @@ class BlindScorer:
         }
 
 
+@dataclass(eq=False, repr=False)
 class GroupBlindClassifier(Wrapper, FairClassifier):
     r"""Any classifier, with decisions that depend on how probable each group is for a person.
 
@@ -281,38 +283,21 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     _several: ClassVar[bool] = True
     sensitive_at_prediction = False
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        group_estimator: Any = None,
-        strength: float | Sequence[float] = 1.0,
-        criterion: str = "demographic_parity",
-        cv: Any = 5,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        calibrate: bool = False,
-        sensitive_column: Columns = None,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.group_estimator = group_estimator
-        self.strength = strength
-        self.criterion = criterion
-        self.cv = cv
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.calibrate = calibrate
-        self.sensitive_column = sensitive_column
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+    estimator: Any
+    _: KW_ONLY
+    group_estimator: Any = None
+    strength: float | Sequence[float] = 1.0
+    criterion: str = "demographic_parity"
+    cv: Any = 5
+    max_gap: float | None = None
+    gap_measure: str | None = None
+    validation_size: float = 0.2
+    confidence: float | None = None
+    calibrate: bool = False
+    sensitive_column: Columns = None
+    small_groups: SmallGroups = "warn"
+    unknown: str = "ignore"
+    random_state: Any = None
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
@@ -331,20 +316,20 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     ) -> list[BlindScorer]:
         table, learner = encoded(people).inputs.table, self._learner()
         people = replace(people, table=None)
-        learner.check(weighted=people.weights is not None or _is_soft(people.groups))
+        estimated = people.groups.memberships is not None
+        learner.check(weighted=people.weights is not None or estimated)
         criterion, labels = read_criterion(self.criterion), labels_of(people)
         strata = people.groups.n_groups * labels.values.astype(np.intp) + people.groups.codes
         folds = read_folds(self.cv, table, learner.own_labels(labels.values), strata)
-        width = (len(self._outcome.classes),) if self._outcome.several else ()
-        scores, masses = np.zeros((len(people), *width)), None
-        for train, test in folds:
-            held = _safe_indexing(table, test)
-            kept, seen = people.take(train), _safe_indexing(table, train)
-            scores[test] = learner.raw(learner.fit(seen, labels.values[train], kept.weights), held)
-            found = self._fit_groups(seen, kept, criterion).masses(held)
-            masses = np.zeros((len(people), *found.shape[1:])) if masses is None else masses
-            masses[test] = found
-        assert masses is not None
+        scores = learner.unseen(table, people, folds)
+        parts = [
+            self._fit_groups(_safe_indexing(table, train), people.take(train), criterion).masses(
+                _safe_indexing(table, test)
+            )
+            for train, test in folds
+        ]
+        masses = np.empty((len(people), *parts[0].shape[1:]))
+        masses[np.concatenate([test for _, test in folds])] = np.concatenate(parts)
         # Probabilities with labels have the negative class first.
         classes = [int(label) if label is not None else 0 for label in criterion.labels]
         rules: Sequence[BlindRule | ClassOffsets]
@@ -361,10 +346,9 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     def _fit_groups(self, table: Any, people: People, criterion: Criterion) -> GroupModel:
         """Return a model of the group, and of the label with it if the criterion needs it."""
         groups = people.groups
-        places = np.full(groups.n_groups, -1)
-        places[list(groups.compared)] = np.arange(len(groups.compared))
+        places = places_of(groups)
         weights, codes, rows = people.weights, groups.codes, np.arange(len(people))
-        if _is_soft(groups):
+        if groups.memberships is not None:
             expanded, rows = people.expanded()
             weights, codes = expanded.mass, expanded.groups.codes
         kept = places[codes] >= 0
@@ -384,7 +368,3 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
 def _members(masses: FloatArray, joint: Any) -> FloatArray:
     """Return probabilities of groups, or of groups and classes, as offsets take them."""
     return masses.transpose(0, 2, 1) if joint else masses[:, 0]
-
-
-def _is_soft(groups: Groups) -> bool:
-    return groups.memberships is not None

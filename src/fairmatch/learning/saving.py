@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import fairmatch
@@ -158,7 +159,8 @@ def _exchange(wrapper: Any, known: type, exchange: Callable[[Any], Any]) -> None
     def one(value: Any) -> Any:
         if isinstance(value, known) and getattr(value, "_save_instead", None) is None:
             return done.setdefault(id(value), exchange(value))
-        if is_dataclass(value) and hasattr(value, "learner" if value is scorer else "estimator"):
+        learner = hasattr(value, "estimator") and not isinstance(value, BaseEstimator)
+        if is_dataclass(value) and (value is scorer or learner):
             inside = {own.name: one(getattr(value, own.name)) for own in fields(value)}
             return replace(value, **inside)  # type: ignore[type-var]
         return value

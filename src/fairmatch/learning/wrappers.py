@@ -1,7 +1,7 @@
 """Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -127,6 +127,7 @@ class AlignmentScorer:
         return {"scorer_": self, "estimator_": self.model, "adjustment_": self.adjustment}
 
 
+@dataclass(eq=False, repr=False)
 class AlignedModel(Wrapper):
     """A wrapper that fits a model once, and one adjustment of its scores per strength."""
 
@@ -140,7 +141,25 @@ class AlignedModel(Wrapper):
         "ScoreAdjustment.load('file.json').apply(scores, groups)."
     )
 
-    decisions: str = "align"
+    decisions = "align"  # a parameter of the classifier
+
+    estimator: Any
+    _: KW_ONLY
+    strength: float | Sequence[float] = 1.0
+    given: str | Sequence[str] | None = None
+    prefit: bool = False
+    cv: Any = 3
+    max_gap: float | None = None
+    gap_measure: str | None = None
+    validation_size: float = 0.2
+    confidence: float | None = None
+    scoring: Any = None
+    strict: bool = False
+    sensitive_column: Columns = None
+    sensitive_at_prediction: bool = True
+    small_groups: SmallGroups = "warn"
+    unknown: str = "ignore"
+    random_state: Any = None
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
@@ -223,6 +242,7 @@ class ModelScorer:
         return {"scorer_": self, "estimator_": self.model, "targets_": self.targets}
 
 
+@dataclass(eq=False, repr=False)
 class SmoothedModel(Wrapper):
     """A wrapper that fits one model per fairness weight, on smoothed scores.
 
@@ -238,7 +258,27 @@ class SmoothedModel(Wrapper):
     _matches: ClassVar[bool] = True
     _estimated: ClassVar[bool] = True
 
-    score_weight: float
+    estimator: Any
+    _: KW_ONLY
+    fairness_weight: float | Sequence[float] = 1.0
+    transport: str | Matcher = "marginal"
+    score_weight: float = 5.0
+    reference: Any = None
+    given: str | Sequence[str] | None = None
+    similarity: Any = None
+    match_rows: int | str | None = "auto"
+    cv: Any = 3
+    max_gap: float | None = None
+    gap_measure: str | None = None
+    validation_size: float = 0.2
+    confidence: float | None = None
+    scoring: Any = None
+    strict: bool = False
+    sensitive_column: Columns = None
+    sensitive_at_prediction: bool = True
+    small_groups: SmallGroups = "warn"
+    unknown: str = "ignore"
+    random_state: Any = None
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
@@ -314,6 +354,7 @@ class SmoothedModel(Wrapper):
         return transport.match(people), compared
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     r"""Any classifier, with its scores adjusted by group.
 
@@ -439,50 +480,13 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
 
     _several: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        strength: float | Sequence[float] = 1.0,
-        criterion: str = "demographic_parity",
-        decisions: str = "align",
-        given: str | Sequence[str] | None = None,
-        prefit: bool = False,
-        cv: Any = 3,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "accuracy",
-        strict: bool = False,
-        calibrate: bool = False,
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.strength = strength
-        self.criterion = criterion
-        self.decisions = decisions
-        self.given = given
-        self.prefit = prefit
-        self.cv = cv
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.calibrate = calibrate
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+    criterion: str = "demographic_parity"
+    decisions: str = "align"
+    scoring: Any = "accuracy"
+    calibrate: bool = False
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     r"""Fairness Through Matching (FTM) around any learner that takes weights of rows.
 
@@ -619,56 +623,13 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
 
     _several: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        fairness_weight: float | Sequence[float] = 1.0,
-        transport: str | Matcher = "marginal",
-        score_weight: float = 5.0,
-        criterion: str = "demographic_parity",
-        reference: Any = None,
-        given: str | Sequence[str] | None = None,
-        similarity: Any = None,
-        match_rows: int | str | None = "auto",
-        cv: Any = 3,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "accuracy",
-        strict: bool = False,
-        calibrate: bool = False,
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.fairness_weight = fairness_weight
-        self.transport = transport
-        self.score_weight = score_weight
-        self.criterion = criterion
-        self.reference = reference
-        self.given = given
-        self.similarity = similarity
-        self.match_rows = match_rows
-        self.cv = cv
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.calibrate = calibrate
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+    score_weight: float = 5.0
+    criterion: str = "demographic_parity"
+    scoring: Any = "accuracy"
+    calibrate: bool = False
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     r"""Any regressor, with its predictions aligned by group.
 
@@ -730,44 +691,10 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     (200,)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        strength: float | Sequence[float] = 1.0,
-        given: str | Sequence[str] | None = None,
-        prefit: bool = False,
-        cv: Any = 3,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "neg_root_mean_squared_error",
-        strict: bool = False,
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.strength = strength
-        self.given = given
-        self.prefit = prefit
-        self.cv = cv
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+    scoring: Any = "neg_root_mean_squared_error"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
     r"""Fairness Through Matching around any regressor.
 
@@ -836,47 +763,5 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
     (200,)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        fairness_weight: float | Sequence[float] = 1.0,
-        transport: str | Matcher = "marginal",
-        score_weight: float = 1.25,
-        reference: Any = None,
-        given: str | Sequence[str] | None = None,
-        similarity: Any = None,
-        match_rows: int | str | None = "auto",
-        cv: Any = 3,
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "neg_root_mean_squared_error",
-        strict: bool = False,
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.fairness_weight = fairness_weight
-        self.transport = transport
-        self.score_weight = score_weight
-        self.reference = reference
-        self.given = given
-        self.similarity = similarity
-        self.match_rows = match_rows
-        self.cv = cv
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+    score_weight: float = 1.25
+    scoring: Any = "neg_root_mean_squared_error"
