@@ -14,9 +14,9 @@ from fairmatch.learning.networks import (
     Link,
     NetworkEstimator,
     NeuralNetwork,
-    PairBatches,
     Penalty,
     StackedMLP,
+    pair_batches,
     torch_generator,
 )
 from fairmatch.learning.reading import Columns, SmallGroups
@@ -46,7 +46,7 @@ class Adversary(GroupPenalty):
         **_: Any,
     ) -> Comparing:
         """Return the batches, and adversaries as the penalty."""
-        batches = PairBatches(self.parts, people.mass, batch_size, generator)
+        batches = pair_batches(self.parts, people.mass, batch_size, generator)
         return batches, AdversaryPenalty(weights, self, generator=torch_generator(seed))
 
 
@@ -61,7 +61,7 @@ def compare_means(
     **_: Any,
 ) -> Comparing:
     """Return the batches and the torch module of a penalty on mean scores."""
-    batches = PairBatches(formula.parts, people.mass, batch_size, generator)
+    batches = pair_batches(formula.parts, people.mass, batch_size, generator)
     return batches, MeanGapPenalty(weights, formula, link)
 
 

@@ -21,8 +21,8 @@ from fairmatch.learning.networks import (
     Batch,
     NetworkScorer,
     NeuralNetwork,
-    PairBatches,
     StackedMLP,
+    pair_batches,
     torch_generator,
     train_networks,
 )
@@ -448,7 +448,7 @@ class CriticTransformer(FairTransformer):
             device=network.device,
         )
         parts = people.comparisons(CRITERIA["demographic_parity"])
-        batches = PairBatches(
+        batches = pair_batches(
             parts, people.mass, network.batch_size, np.random.default_rng(batch_seed)
         )
         n_epochs = network.descend(objective, batches, len(people), factors, network_seed)

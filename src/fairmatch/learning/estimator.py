@@ -51,6 +51,12 @@ PAPER_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3
 REGRESSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 
 
+def store(arguments: dict[str, Any]) -> None:
+    """Store the arguments of a constructor, which are its local variables, under their names."""
+    model = arguments["self"]
+    vars(model).update({name: arguments[name] for name in arguments if name != "self"})
+
+
 class Scorer(Protocol):
     """A learned model that scores rows."""
 

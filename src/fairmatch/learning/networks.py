@@ -2,15 +2,15 @@
 
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Future
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise, repeat
 from math import ceil
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from fairmatch.exceptions import (
     notify,
 )
 from fairmatch.learning.choice import Prepared
-from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor, store
 from fairmatch.learning.learners import Learner
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
 from fairmatch.learning.progress import TrainingProgress
@@ -70,13 +70,6 @@ class Batch:
     n_pairs: int = 0
 
 
-class Batches(Protocol):
-    """A source of batches."""
-
-    def epoch(self, n_steps: int) -> Iterator[Batch]:
-        """Return the batches of one epoch."""
-
-
 def _draws(
     mass: FloatArray, n_steps: int, size: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
@@ -88,188 +81,155 @@ def _draws(
     return generator.permutation(drawn).reshape(n_steps, size)
 
 
-class RowBatches:
-    """Batches of rows from the whole table, for training without a penalty."""
-
-    def __init__(self, mass: FloatArray, batch_size: int, generator: np.random.Generator) -> None:
-        self.mass, self.generator = mass, generator
-        self.size = min(batch_size, len(mass))
-        self.weight = np.full(self.size, 1.0 / self.size, dtype=np.float32)
-
-    def epoch(self, n_steps: int) -> Iterator[Batch]:
-        """Return the batches of one epoch."""
-        for rows in _draws(self.mass, n_steps, self.size, self.generator):
-            yield Batch(rows, self.weight)
+Pairs = list[tuple[IndexArray, IndexArray]]  # of every part
+# What the pairs of a part are drawn from: masses, and the rows that they are the masses of. These
+# are the rows of two groups, which are drawn independently, or both sides of a coupling's pairs.
+Drawn = tuple[FloatArray, Sequence[IndexArray]]
 
 
-class PairBatches:
-    """Batches with as many rows of one group as of the other, for every part.
+class Batches:
+    """Batches of rows of the whole table, and of pairs of rows that are compared.
 
-    The two rows of a pair are drawn independently. If there is one part and every row is in it,
-    the same rows serve the loss and the comparison. The loss then weighs the rows of each group by
-    the group's share of the table, and stays an unbiased estimate of the mean loss. Otherwise the
-    loss has rows of its own. A batch repeats rows of a group that is smaller than the batch.
+    Every part has as many pairs in a batch, and a small group is repeated. ``shared`` are the
+    weights of rows in the loss if the rows of pairs serve the loss too. Otherwise the loss has rows
+    of its own, and so it sees everybody. ``rematch`` replaces the pairs of the steps by others.
     """
 
     def __init__(
         self,
-        parts: Sequence[Comparison],
         mass: FloatArray,
         batch_size: int,
         generator: np.random.Generator,
+        parts: Sequence[Sequence[Drawn]] = (),
+        part_size: int = 0,
+        shared: NDArray[np.float32] | None = None,
+        rematch: Callable[[Iterator[Pairs]], Iterator[Pairs]] = iter,
     ) -> None:
-        self.parts, self.mass, self.generator = parts, mass, generator
-        self.n_rows = int((mass > 0.0).sum())
-        self.size = max(1, min(batch_size, self.n_rows // 2))
-        self.part_size = max(-(-self.size // max(len(parts), 1)), min(self.size, _LEAST_PAIRS))
-        self.shared = self._sharing()
-        self.others: RowBatches | None = None
-        if self.shared is None:
+        self.mass, self.generator, self.parts, self.rematch = mass, generator, parts, rematch
+        self.part_size, self.shared = part_size, shared
+        self.others, self.n_others = generator, min(batch_size, len(mass))
+        if parts and shared is None:
             # A separate generator draws the rows of the loss, which are independent of the pairs.
-            own = np.random.default_rng(generator.integers(2**63))
-            self.others = RowBatches(mass, batch_size, own)
-
-    def _sharing(self) -> NDArray[np.float32] | None:
-        """Return the weights of rows in the loss, or None if the pairs cannot serve the loss."""
-        sides = self.parts[0].in_order
-        if len(self.parts) > 1 or sum(map(len, sides)) != self.n_rows:
-            return None
-        masses = np.array([self.mass[rows].sum() for rows in sides])
-        weight = np.zeros(len(self.mass), dtype=np.float32)
-        for rows, share in zip(sides, masses / masses.sum(), strict=True):
-            weight[rows] = np.float32(share / self.size)
-        return weight
-
-    def draw(self, n_steps: int) -> list[tuple[IndexArray, IndexArray]]:
-        """Draw the rows of an epoch: for every part, two arrays of shape (n_steps, part_size)."""
-        return [
-            tuple(  # type: ignore[misc]
-                rows[_draws(self.mass[rows], n_steps, self.part_size, self.generator)]
-                for rows in part.in_order
-            )
-            for part in self.parts
-        ]
-
-    def steps(self, n_steps: int) -> Iterator[list[tuple[IndexArray, IndexArray]]]:
-        """Return the pairs of every step of an epoch, part by part."""
-        drawn = self.draw(n_steps)
-        for step in range(n_steps):
-            yield [(first[step], second[step]) for first, second in drawn]
+            self.others = np.random.default_rng(generator.integers(2**63))
 
     def epoch(self, n_steps: int) -> Iterator[Batch]:
         """Return the batches of one epoch."""
-        steps = self.steps(n_steps)
-        others = repeat(None) if self.others is None else self.others.epoch(n_steps)
-        for pairs, other in zip(steps, others, strict=False):
-            rows = np.concatenate([side[k] for k in (0, 1) for side in pairs])
-            n_pairs = len(rows) // 2
-            if other is None:
-                assert self.shared is not None
+        drawn = []
+        for part in self.parts:
+            at = [_draws(own, n_steps, self.part_size, self.generator) for own, _ in part]
+            first, second = (rows[k] for k, (_, own) in zip(at, part, strict=True) for rows in own)
+            drawn.append((first, second))
+        pairs = ([(first[k], second[k]) for first, second in drawn] for k in range(n_steps))
+        others: Iterable[IndexArray] = repeat(np.empty(0, dtype=np.intp), n_steps)
+        if self.shared is None:
+            others = _draws(self.mass, n_steps, self.n_others, self.others)
+        for compared, other in zip(self.rematch(pairs), others, strict=True):
+            rows = np.concatenate([*(own[side] for side in (0, 1) for own in compared), other])
+            n_pairs = (len(rows) - len(other)) // 2
+            if self.shared is not None:
                 yield Batch(rows, self.shared[rows], n_pairs)
             else:
-                weight = np.concatenate([np.zeros(len(rows), dtype=np.float32), other.weight])
-                yield Batch(np.concatenate([rows, other.rows]), weight, n_pairs)
+                weight = np.full(len(rows), 1.0 / len(other), dtype=np.float32)
+                weight[: 2 * n_pairs] = 0.0
+                yield Batch(rows, weight, n_pairs)
 
 
-class CoupledBatches(PairBatches):
-    """Batches of pairs from a ready coupling, drawn by their mass.
+def _n_pairs(mass: FloatArray, batch_size: int) -> int:
+    """Return the number of pairs in a batch, at most half the rows with mass."""
+    return max(1, min(batch_size, int((mass > 0.0).sum()) // 2))
 
-    If the coupling has two groups and every row is in a pair, its pairs also serve the loss. The
-    marginals of the coupling may differ from the rows' own, as after matching in mini-batches; the
-    weights in the loss then correct the difference. Otherwise the loss has rows of its own, and so
-    it sees everybody.
+
+def _loss_weights(
+    mass: FloatArray, sides: Sequence[IndexArray], marginals: Sequence[FloatArray], n_pairs: int
+) -> NDArray[np.float32] | None:
+    """Return the weights with which both sides of pairs give an unbiased estimate of the mean loss.
+
+    The marginals, by which the sides are drawn, may differ from the rows' own shares, as after
+    matching in mini-batches. There are no such weights if a row is never drawn.
     """
-
-    def __init__(
-        self,
-        coupling: Coupling,
-        people: People,
-        batch_size: int,
-        generator: np.random.Generator,
-    ) -> None:
-        if len(coupling.parts) == 1:  # the smaller group code comes first
-            first, second = (people.groups.code_of(label) for label in coupling.groups)
-            coupling = coupling if first < second else coupling.inverse
-        self.coupling, self.people = coupling, people
-        super().__init__((), people.mass, batch_size, generator)
-        self.part_size = min(self.size, len(coupling))
-
-    def _sharing(self) -> NDArray[np.float32] | None:
-        sides, total = self.people.rows_with_mass(), self.mass.sum()
-        groups = self.people.groups
-        everybody = groups.memberships is None and not groups.apart
-        if len(sides) > 2 or len(self.coupling.parts) > 1 or not everybody:
+    weight, total = np.zeros(len(mass), dtype=np.float32), sum(mass[rows].sum() for rows in sides)
+    for rows, marginal in zip(sides, marginals, strict=True):
+        if not (marginal[rows] > 0.0).all():
             return None
-        weight = np.zeros(len(self.mass), dtype=np.float32)
-        for rows, marginal in zip(sides, self.coupling.marginals(), strict=True):
-            if not (marginal[rows] > 0.0).all():
-                return None
-            wanted = self.mass[rows]
-            weight[rows] = np.float32(wanted.sum() / total / self.size)
-            weight[rows] *= (wanted / wanted.sum() / marginal[rows]).astype(np.float32)
-        return weight
-
-    def draw(self, n_steps: int) -> list[tuple[IndexArray, IndexArray]]:
-        """Draw the pairs of an epoch."""
-        pairs = _draws(self.coupling.mass, n_steps, self.part_size, self.generator)
-        return [(self.coupling.source_index[pairs], self.coupling.target_index[pairs])]
+        own = mass[rows].sum()
+        weight[rows] = np.float32(own / total / n_pairs)
+        weight[rows] *= (mass[rows] / own / marginal[rows]).astype(np.float32)
+    return weight
 
 
-_Awaited = tuple[IndexArray, IndexArray, "Future[IndexArray]"]
+def pair_batches(
+    parts: Sequence[Comparison],
+    mass: FloatArray,
+    batch_size: int,
+    generator: np.random.Generator,
+    rematch: Callable[[Iterator[Pairs]], Iterator[Pairs]] = iter,
+) -> Batches:
+    """Return batches with as many rows of one group as of the other, drawn independently.
+
+    If there is one part and every row is in it, the same rows serve the loss and the comparison.
+    """
+    n_pairs, shared = _n_pairs(mass, batch_size), None
+    part_size = max(-(-n_pairs // len(parts)), min(n_pairs, _LEAST_PAIRS))
+    sides = parts[0].in_order
+    if len(parts) == 1 and sum(map(len, sides)) == (mass > 0.0).sum():
+        shared = _loss_weights(mass, sides, [mass / mass[rows].sum() for rows in sides], n_pairs)
+    drawn = [[(mass[rows], [rows]) for rows in part.in_order] for part in parts]
+    return Batches(mass, batch_size, generator, drawn, part_size, shared, rematch)
 
 
-class MatchedBatches(PairBatches):
-    """Batches of rows that are matched anew in every step, as in the paper.
+def coupled_batches(
+    coupling: Coupling, people: People, batch_size: int, generator: np.random.Generator
+) -> Batches:
+    """Return batches of pairs of a ready coupling, drawn by their mass.
 
-    Another process matches the rows ahead of the training.
+    If the coupling has two groups and every row is in a pair, its pairs also serve the loss.
+    """
+    groups, sides, shared = people.groups, people.rows_with_mass(), None
+    n_pairs, one = _n_pairs(people.mass, batch_size), len(coupling.parts) == 1
+    if one:  # the smaller group code comes first
+        first, second = (groups.code_of(label) for label in coupling.groups)
+        coupling = coupling if first < second else coupling.inverse
+    if one and len(sides) == 2 and groups.memberships is None and not groups.apart:
+        shared = _loss_weights(people.mass, sides, coupling.marginals(), n_pairs)
+    drawn = [[(coupling.mass, [coupling.source_index, coupling.target_index])]]
+    part_size = min(n_pairs, len(coupling))
+    return Batches(people.mass, batch_size, generator, drawn, part_size, shared)
+
+
+def matched_ahead(
+    steps: Iterator[Pairs], matcher: OptimalTransportMatcher, points: Points
+) -> Iterator[Pairs]:
+    """Yield the pairs of every step, matched anew as in the paper.
+
+    Another process matches them ahead of the training.
     """
 
-    def __init__(
-        self,
-        matcher: OptimalTransportMatcher,
-        points: Points,
-        parts: Sequence[Comparison],
-        mass: FloatArray,
-        batch_size: int,
-        generator: np.random.Generator,
-    ) -> None:
-        super().__init__(parts, mass, batch_size, generator)
-        self.matcher, self.points = matcher, points
-
-    def steps(self, n_steps: int) -> Iterator[list[tuple[IndexArray, IndexArray]]]:
-        """Return the matched pairs of every step of an epoch, part by part."""
-        waiting: deque[list[_Awaited]] = deque()
+    def submit(first: IndexArray, second: IndexArray) -> Any:
+        given = matcher.pair, points[first], points[second]
         try:
-            for pairs in super().steps(n_steps):
-                waiting.append([(a, b, self._submit(a, b)) for a, b in pairs])
-                if len(waiting) > _AHEAD:
-                    yield self._matched(waiting.popleft())
-            while waiting:
-                yield self._matched(waiting.popleft())
-        finally:
-            for awaited in waiting:
-                for *_, future in awaited:
-                    future.cancel()
-
-    def _submit(self, first: IndexArray, second: IndexArray) -> "Future[IndexArray]":
-        points = self.points[first], self.points[second]
-        future: Future[IndexArray]
-        try:
-            future = _other_core().submit(self.matcher.pair, *points)
+            return _other_core().submit(*given)
         except BrokenExecutor:  # something outside ended the process
             _other_core.cache_clear()
-            future = _other_core().submit(self.matcher.pair, *points)
-        return future
+            return _other_core().submit(*given)
 
-    def _matched(self, awaited: list[_Awaited]) -> list[tuple[IndexArray, IndexArray]]:
-        pairs = []
-        for first, second, order in awaited:
-            try:
-                found = order.result()
-            except BrokenExecutor:
-                found = self._submit(first, second).result()
-            pairs.append((first, second[found]))
-        return pairs
+    def matched(first: IndexArray, second: IndexArray, order: Any) -> tuple[IndexArray, IndexArray]:
+        try:
+            return first, second[order.result()]
+        except BrokenExecutor:
+            return first, second[submit(first, second).result()]
+
+    waiting: deque[Any] = deque()
+    try:
+        for pairs in steps:
+            waiting.append([(*pair, submit(*pair)) for pair in pairs])
+            if len(waiting) > _AHEAD:
+                yield [matched(*awaited) for awaited in waiting.popleft()]
+        while waiting:
+            yield [matched(*awaited) for awaited in waiting.popleft()]
+    finally:
+        for awaited in waiting:
+            for *_, future in awaited:
+                future.cancel()
 
 
 @cache
@@ -469,15 +429,14 @@ def comparing(
     Matched gaps are known here. Any other penalty has a method ``comparing`` that gets the other
     arguments; ``seed`` is for what the penalty itself draws.
     """
-    weights, mass = fairness_weights, people.mass
+    weights = fairness_weights
     if isinstance(formula, MatchedGap):
-        coupled = CoupledBatches(formula.coupling, people, batch_size, generator)
+        coupled = coupled_batches(formula.coupling, people, batch_size, generator)
         return coupled, MatchedGapPenalty(weights, link=link)
     if isinstance(formula, FreshlyMatchedGap):
+        rematch = partial(matched_ahead, matcher=formula.matcher, points=formula.points)
         size = formula.matcher.batch_size or batch_size
-        matched = MatchedBatches(
-            formula.matcher, formula.points, formula.parts, mass, size, generator
-        )
+        matched = pair_batches(formula.parts, people.mass, size, generator, rematch)
         shares = weights.new_tensor([part.weight for part in formula.parts])
         return matched, MatchedGapPenalty(weights, shares, link)
     found: Comparing = formula.comparing(
@@ -596,16 +555,7 @@ class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
         verbose: int | None = None,
         keep_on_interrupt: bool = False,
     ) -> None:
-        self.hidden_sizes = hidden_sizes
-        self.schedule = schedule
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.device = device
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.keep_on_interrupt = keep_on_interrupt
+        store(locals())
 
     def check(self, *, modules: bool = True) -> None:
         """Raise an error that names the first setting of a wrong type or size.
@@ -828,7 +778,6 @@ def train_networks(
     else:
         stack = deepcopy(start.network)
     module: Penalty | None = None
-    batches: Batches
     if factors.any():
         batches, module = comparing(
             penalty(),
@@ -841,7 +790,7 @@ def train_networks(
         )
     else:
         # Nothing is compared, so training is plain and needs no matching.
-        batches = RowBatches(people.mass, network.batch_size, generator)
+        batches = Batches(people.mass, network.batch_size, generator)
     objective = Objective(stack, inputs, labels_of(people).values, module, network.device, values)
     before, share = (0, 1.0) if start is None else (start.n_epochs, CONTINUED)
     n_epochs = network.descend(objective, batches, len(people), factors, network_seed, share)
@@ -1124,27 +1073,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.transport = transport
-        self.fairness_weight = fairness_weight
-        self.criterion = criterion
-        self.reference = reference
-        self.given = given
-        self.similarity = similarity
-        self.match_rows = match_rows
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.calibrate = calibrate
-        self.encoder = encoder
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+        store(locals())
 
 
 class FTMRegressor(NetworkEstimator, FairRegressor):
@@ -1227,22 +1156,4 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.transport = transport
-        self.fairness_weight = fairness_weight
-        self.reference = reference
-        self.given = given
-        self.similarity = similarity
-        self.match_rows = match_rows
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.encoder = encoder
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+        store(locals())

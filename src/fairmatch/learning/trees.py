@@ -1,6 +1,6 @@
 """Boosted trees that minimise a loss plus a weighted penalty, grown by LightGBM."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from fairmatch.exceptions import CouplingError, InputError, ModelFileError
 from fairmatch.learning.choice import Prepared
-from fairmatch.learning.estimator import PAPER_WEIGHTS, FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.estimator import (
+    PAPER_WEIGHTS,
+    FairClassifier,
+    FairEstimator,
+    FairRegressor,
+    store,
+)
 from fairmatch.learning.penalties import Transport, TreePenalty
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
@@ -60,27 +66,17 @@ _STOPPING = ("early_stopping_round", "early_stopping_rounds", "early_stopping", 
 class BoostingObjective:
     r"""A loss summed over rows, plus the weighted penalty on the same scale.
 
-    Parameters
-    ----------
-    people : People
-        The rows, with their labels and weights.
-    fairness_weight : float
-        Weight of the penalty, the paper's lambda.
-    penalty : TreePenalty or None
-        The penalty on these rows; it may be None if the weight is 0.
-    learning_rate : float, default=1.0
-        Factor that LightGBM applies to its steps.
-    scale_pos_weight : float, default=1.0
-        Factor on the loss of positive rows; it does not change the penalty.
-    loss : Loss
-        The loss, which compares margins with labels.
+    ``scale_pos_weight`` is a factor on the loss of positive rows and does not change the penalty.
 
     Notes
     -----
     With the link :math:`p(z)`, the penalty's gradient by the margin :math:`z` is :math:`p'(z)`
     times its gradient by :math:`p`, and its curvature is :math:`p'(z)^2` times. The slope
-    :math:`p'` is the second derivative of the loss. LightGBM sums over rows, so the penalty, a
-    mean, is multiplied by the sum of the weights.
+    :math:`p'` is the second derivative of the loss. With several classes, the Jacobian
+    :math:`J_{ck} = p_c (1[c = k] - p_k)` of the link and curvatures :math:`s_c` by the
+    probabilities, the matrix :math:`J^T s J` lies below the diagonal matrix of
+    :math:`2 \sum_c s_c |J_{ck}| p_c (1 - p_c)`. LightGBM sums over rows, so the penalty, a mean, is
+    multiplied by the sum of the weights.
 
     The penalty's curvature is multiplied by the learning rate. Where the penalty dominates, the
     shortened step then minimises the quadratic that lies above the penalty, and the penalty falls
@@ -115,39 +111,25 @@ class BoostingObjective:
     def derivatives(self, margins: FloatArray, *, penalized: bool = True) -> Derivatives:
         """Return the gradient and curvature by the margins, with or without the penalty."""
         response, slope = self.loss.derivatives(self.labels, margins)
-        if margins.ndim == 2:
-            return self._vector_derivatives(margins, response, slope, penalized=penalized)
-        gradient, curvature = self.mass * response, self.mass * slope
-        if self.penalty is not None and penalized:
-            first, second = self.penalty.derivatives(self.loss.link(margins))
-            scale = self.fairness_weight * self.total
-            gradient += scale * first * slope
-            curvature += self.learning_rate * scale * second * slope**2
-        return gradient, curvature
-
-    def _vector_derivatives(
-        self, margins: FloatArray, response: FloatArray, slope: FloatArray, *, penalized: bool
-    ) -> Derivatives:
-        r"""Return the gradient and curvature by one margin per class.
-
-        With the Jacobian :math:`J_{ck} = p_c (1[c = k] - p_k)` of the link and curvatures
-        :math:`s_c` by the probabilities, the matrix :math:`J^T s J` lies below the diagonal matrix
-        of :math:`2 \sum_c s_c |J_{ck}| p_c (1 - p_c)`.
-        """
-        n_classes = margins.shape[1]
-        gradient = self.mass[:, None] * response
-        # LightGBM's own factor, with which weight 0 is LightGBM's model.
-        curvature = self.mass[:, None] * slope * (n_classes / (n_classes - 1.0))
-        if self.penalty is not None and penalized:
-            chances = self.loss.link(margins)
-            first, second = self.penalty.derivatives(chances)
-            scale = self.fairness_weight * self.total
+        several = margins.ndim == 2
+        mass = self.mass[:, None] if several else self.mass
+        gradient, curvature = mass * response, mass * slope
+        if several:  # LightGBM's own factor, with which weight 0 is LightGBM's model
+            curvature *= margins.shape[1] / (margins.shape[1] - 1.0)
+        if self.penalty is None or not penalized:
+            return gradient, curvature
+        chances = self.loss.link(margins)
+        first, second = self.penalty.derivatives(chances)
+        scale = self.fairness_weight * self.total
+        if several:
             mean = (first * chances).sum(axis=1, keepdims=True)
-            gradient += scale * chances * (first - mean)
             others = second * chances**2 * (1.0 - chances)
             rest = others.sum(axis=1, keepdims=True) - others
-            above = 2.0 * (second * slope**2 + chances * rest)
-            curvature += self.learning_rate * scale * above
+            gradient += scale * chances * (first - mean)
+            curvature += self.learning_rate * scale * 2.0 * (second * slope**2 + chances * rest)
+        else:
+            gradient += scale * first * slope
+            curvature += self.learning_rate * scale * second * slope**2
         return gradient, curvature
 
 
@@ -162,97 +144,88 @@ objective=custom
 feature_names={names}
 feature_infos={infos}
 """
-_DECIMALS = ("threshold", "leaf_value", "split_gain")
+# The fields of a tree that a prediction needs, and the gains that feature_importances_ needs.
+_FIELDS: dict[str, type] = {
+    "split_feature": np.int64,
+    "threshold": float,
+    "decision_type": np.int64,
+    "left_child": np.int64,
+    "right_child": np.int64,
+    "leaf_value": float,
+    "cat_boundaries": np.int64,
+    "cat_threshold": np.int64,
+    "split_gain": float,
+}
 _MOST_TREES = 10_000  # in a file; more could take all memory
 _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many types there are
 
 
 def checked_trees(content: bytes, n_inputs: int, n_classes: int = 1) -> lgb.Booster:
-    """Return the trees of a file; raise an error if they are damaged."""
+    """Return the trees of a file; raise an error if they are damaged.
+
+    LightGBM reads a new text that holds only values that were checked.
+    """
     try:
-        return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs, n_classes))
+        _, *blocks = _tree_blocks(content.decode("ascii"))
+        _hold(len(blocks) > 0, "there is no tree")
+        _hold(len(blocks) % n_classes == 0, "a class lacks a tree")
+        _hold(len(blocks) <= _MOST_TREES, f"there are more than {_MOST_TREES:,} trees")
+        header = _HEADER.format(
+            last=n_inputs - 1,
+            classes=n_classes,
+            names=" ".join(f"Column_{index}" for index in range(n_inputs)),
+            infos=" ".join(["none"] * n_inputs),
+        )
+        trees = [_checked_tree(block, n_inputs) for block in blocks]
+        return lgb.Booster(model_str=_tree_text(header, trees))
     except (ValueError, LookupError, lgb.basic.LightGBMError) as error:
         raise ModelFileError(f"{FILE} does not hold trees: {error}") from error
 
 
-def _checked(text: str, n_inputs: int, n_classes: int = 1) -> str:
-    """Return a new text of the trees that holds only values that were checked."""
-    _, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
-    _hold(len(blocks) > 0, "there is no tree")
-    _hold(len(blocks) % n_classes == 0, "a class lacks a tree")
-    _hold(len(blocks) <= _MOST_TREES, f"there are more than {_MOST_TREES:,} trees")
-    header = _HEADER.format(
-        last=n_inputs - 1,
-        classes=n_classes,
-        names=" ".join(f"Column_{index}" for index in range(n_inputs)),
-        infos=" ".join(["none"] * n_inputs),
-    )
-    trees = [
-        f"Tree={index}\n{_Tree.read(block).checked(n_inputs)}\n"
-        for index, block in enumerate(blocks)
-    ]
-    return "\n".join([header, *trees, "end of trees\n"])
+def _tree_blocks(text: str) -> list[str]:
+    """Return the header of a model's text, and the fields of every tree."""
+    header, *trees = text.split("\nend of trees", 1)[0].split("\nTree=")
+    return [header, *(tree.partition("\n")[2].rstrip() for tree in trees)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Tree:
-    """The fields of a tree that a prediction needs."""
+def _tree_text(header: str, trees: Sequence[str]) -> str:
+    numbered = [f"Tree={place}\n{tree}\n\n" for place, tree in enumerate(trees)]
+    return "\n".join([header, "", *numbered, "end of trees\n"])
 
-    split_feature: NDArray[np.int64]
-    threshold: FloatArray
-    decision_type: NDArray[np.int64]
-    left_child: NDArray[np.int64]
-    right_child: NDArray[np.int64]
-    leaf_value: FloatArray
-    cat_boundaries: NDArray[np.int64]
-    cat_threshold: NDArray[np.int64]
-    split_gain: FloatArray  # which feature_importances_ needs
 
-    @classmethod
-    def read(cls, block: str) -> "_Tree":
-        fields = dict(line.split("=", 1) for line in block.splitlines()[1:] if "=" in line)
-        _hold(fields.get("is_linear", "0") == "0", "leaves are linear models")
-        return cls(
-            **{
-                name: np.array(
-                    fields.get(name, "").split(),
-                    dtype=float if name in _DECIMALS else np.int64,
-                )
-                for name in cls.__dataclass_fields__
-            }
-        )
-
-    def checked(self, n_inputs: int) -> str:
-        """Return the tree as text; raise unless every decision leads to one of its leaves."""
-        n_leaves = len(self.leaf_value)
-        nodes, n_sets = np.arange(n_leaves - 1), max(len(self.cat_boundaries) - 1, 0)
-        children = np.concatenate([self.left_child, self.right_child])
-        parents = np.concatenate([nodes, nodes])
-        gains = self.split_gain
-        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child, gains
-        _hold(n_leaves > 0 and np.isfinite(self.leaf_value).all(), "a leaf has no value")
-        _hold(all(len(part) == len(nodes) for part in decisions), "a decision is incomplete")
-        # Every leaf and every node but the root is reached exactly once, and never backwards.
-        reached = np.concatenate([nodes[1:], ~np.arange(n_leaves)]) if n_leaves > 1 else nodes
-        _hold(np.array_equal(np.sort(children), np.sort(reached)), "it is not a tree")
-        _hold(bool(((children < 0) | (children > parents)).all()), "it is not a tree")
-        _hold(_within(self.split_feature, n_inputs), "a decision is on a column that is not there")
-        _hold(_within(self.decision_type, _DECISIONS), "a decision is of an unknown type")
-        _hold(not np.isnan(self.threshold).any(), "a threshold is not a number")
-        _hold(np.isfinite(gains).all(), "a gain is not a number")
-        chosen = self.threshold[self.decision_type & _CATEGORICAL > 0]
-        _hold(_within(chosen, n_sets), "a set of categories is not there")
-        bounds = self.cat_boundaries if n_sets else np.array([0])
-        complete = bounds[0] == 0 and bounds[-1] == len(self.cat_threshold)
-        _hold(complete and (np.diff(bounds) > 0).all(), "a set of categories is incomplete")
-        _hold(_within(self.cat_threshold, 2**32), "a set of categories is not one")
-        fields = {
-            name: " ".join(map(repr, getattr(self, name).tolist()))
-            for name in self.__dataclass_fields__
-            if n_sets or not name.startswith("cat_")
-        }
-        fields = {"num_leaves": str(n_leaves), "num_cat": str(n_sets), **fields}
-        return "\n".join(f"{name}={value}" for name, value in fields.items())
+def _checked_tree(block: str, n_inputs: int) -> str:
+    """Return the fields of a tree; raise unless every decision leads to one of its leaves."""
+    given = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    _hold(given.get("is_linear", "0") == "0", "leaves are linear models")
+    tree: dict[str, NDArray[Any]] = {
+        name: np.array(given.get(name, "").split(), kind) for name, kind in _FIELDS.items()
+    }
+    feature, threshold, decision, left, right, leaf, bounds, sets, gain = tree.values()
+    n_leaves, n_sets = len(leaf), max(len(bounds) - 1, 0)
+    nodes = np.arange(n_leaves - 1)
+    _hold(n_leaves > 0 and np.isfinite(leaf).all(), "a leaf has no value")
+    complete = all(len(part) == len(nodes) for part in (feature, threshold, decision, left, gain))
+    _hold(complete, "a decision is incomplete")
+    # Every leaf and every node but the root is reached exactly once, and never backwards.
+    reached = np.concatenate([nodes[1:], ~np.arange(n_leaves)]) if n_leaves > 1 else nodes
+    children, parents = np.concatenate([left, right]), np.concatenate([nodes, nodes])
+    _hold(np.array_equal(np.sort(children), np.sort(reached)), "it is not a tree")
+    _hold(((children < 0) | (children > parents)).all(), "it is not a tree")
+    _hold(_within(feature, n_inputs), "a decision is on a column that is not there")
+    _hold(_within(decision, _DECISIONS), "a decision is of an unknown type")
+    _hold(not np.isnan(threshold).any(), "a threshold is not a number")
+    _hold(np.isfinite(gain).all(), "a gain is not a number")
+    chosen = threshold[decision & _CATEGORICAL > 0]
+    _hold(_within(chosen, n_sets), "a set of categories is not there")
+    bounds = bounds if n_sets else np.array([0])
+    complete = bounds[0] == 0 and bounds[-1] == len(sets) and bool((np.diff(bounds) > 0).all())
+    _hold(complete, "a set of categories is incomplete")
+    _hold(_within(sets, 2**32), "a set of categories is not one")
+    lines = [f"num_leaves={n_leaves}", f"num_cat={n_sets}"]
+    for name, values in tree.items():
+        if n_sets or not name.startswith("cat_"):
+            lines.append(f"{name}={' '.join(map(repr, values.tolist()))}")
+    return "\n".join(lines)
 
 
 def _within(values: NDArray[Any], end: int) -> bool:
@@ -318,47 +291,16 @@ def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
             parameter="estimator",
         )
     given: dict[str, Any] = estimator.get_params()
-
-    def refuse(what: str, advice: str) -> None:
+    for what, advice in _unusable(given, real=kind is not lgb.LGBMClassifier):
         raise InputError(
             f"The estimator has {what}, which cannot be used here. {advice}", parameter="estimator"
         )
-
-    for name, value in given.items():
-        if callable(value):
-            refuse(
-                f"a function as its {name}", "fairmatch sets the objective itself; leave it out."
-            )
-        if name in _STOPPING and value is not None:
-            refuse(f"{name}={value!r}", "Set early_stopping_rounds beside estimator instead.")
-        if "file" in name or name in ("machines", "config", "data", "valid", "input_model"):
-            refuse(f"{name}={value!r}", "Trees are grown on the table alone; leave it out.")
-        for known, aliases in _ALIASES.items():
-            if name in aliases:
-                refuse(f"{name}={value!r}", f"Write {known}= instead.")
-    if given["boosting_type"] not in ("gbdt", "goss"):
-        refuse(
-            f"boosting_type={given['boosting_type']!r}",
-            "Its trees change after they were grown, or ignore the scores so far. Use 'gbdt'.",
-        )
-    if given.get("linear_tree") or given.get("linear_trees"):
-        refuse("linear trees", "Leave linear_tree out.")
-    usual = "binary" if kind is lgb.LGBMClassifier else "regression"
-    allowed = (None, "binary", "multiclass") if usual == "binary" else (None, usual)
-    if given["objective"] not in allowed:
-        refuse(f"objective={given['objective']!r}", "fairmatch sets the objective; leave it out.")
-    for name in ("class_weight", "is_unbalance", "unbalance", "unbalanced_sets"):
-        if given.get(name):
-            refuse(f"{name}={given[name]!r}", "Use scale_pos_weight, or pass sample_weight to fit.")
-    heavier = given.pop("scale_pos_weight", 1.0)
-    check_number("scale_pos_weight", heavier, "(0, inf)")
-    if heavier != 1.0 and usual == "regression":
-        refuse(f"scale_pos_weight={heavier!r}", "Numbers have no classes; leave it out.")
+    heavier = given.get("scale_pos_weight", 1.0)
     check_count("n_estimators", given["n_estimators"])
     check_count("n_jobs", given["n_jobs"], -1, optional=True)
     check_number("learning_rate", given["learning_rate"], "(0, 1]")
     verbose = given.get("verbose", given.get("verbosity"))
-    left_out = (*_OURS, "n_estimators", "class_weight")
+    left_out = (*_OURS, "n_estimators", "class_weight", "scale_pos_weight")
     return TreeSettings(
         {name: value for name, value in given.items() if name not in left_out},
         int(given["n_estimators"]),
@@ -368,26 +310,40 @@ def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
     )
 
 
-def restored_lightgbm(kind: type[Any], parameters: dict[str, Any]) -> Any:
-    """Return a LightGBM estimator with parameters of a file; raise if they are none of trees."""
-    known = kind().get_params()
-    for name in parameters:
-        # LightGBM's constructor sets any name as an attribute, even that of a method.
-        if name not in known and (hasattr(kind, name) or name.startswith("_")):
-            raise ModelFileError(f"The file is damaged: {kind.__name__} has no parameter {name!r}.")
-    return kind(**parameters)
+def _unusable(given: dict[str, Any], *, real: bool) -> Iterator[tuple[str, str]]:
+    """Yield every parameter of LightGBM that cannot be used, with what to do instead."""
+    for name, value in given.items():
+        if callable(value):
+            advice = "fairmatch sets the objective itself; leave it out."
+            yield f"a function as its {name}", advice
+        if name in _STOPPING and value is not None:
+            yield f"{name}={value!r}", "Set early_stopping_rounds beside estimator instead."
+        if "file" in name or name in ("machines", "config", "data", "valid", "input_model"):
+            yield f"{name}={value!r}", "Trees are grown on the table alone; leave it out."
+        for known, aliases in _ALIASES.items():
+            if name in aliases:
+                yield f"{name}={value!r}", f"Write {known}= instead."
+    if given["boosting_type"] not in ("gbdt", "goss"):
+        advice = "Its trees change after they were grown, or ignore the scores so far. Use 'gbdt'."
+        yield f"boosting_type={given['boosting_type']!r}", advice
+    if given.get("linear_tree") or given.get("linear_trees"):
+        yield "linear trees", "Leave linear_tree out."
+    if given["objective"] not in (None, *(["regression"] if real else ["binary", "multiclass"])):
+        advice = "fairmatch sets the objective; leave it out."
+        yield f"objective={given['objective']!r}", advice
+    for name in ("class_weight", "is_unbalance", "unbalance", "unbalanced_sets"):
+        if given.get(name):
+            yield f"{name}={given[name]!r}", "Use scale_pos_weight, or pass sample_weight to fit."
+    heavier = given.get("scale_pos_weight", 1.0)
+    check_number("scale_pos_weight", heavier, "(0, inf)")
+    if heavier != 1.0 and real:
+        yield f"scale_pos_weight={heavier!r}", "Numbers have no classes; leave it out."
 
 
 # Parameters of LightGBM with which a tree depends on nothing but the margins before it.
-_STEADY = {*lgb.LGBMModel().get_params(), "deterministic", "force_row_wise", "force_col_wise"}
-_STEADY |= {
-    "num_class",
-    "objective",
-    "seed",
-    "num_threads",
-    "feature_pre_filter",
-    "verbosity",
-    "verbose",
+_STEADY = {
+    *(*lgb.LGBMModel().get_params(), "deterministic", "force_row_wise", "force_col_wise"),
+    *("num_class", "objective", "seed", "num_threads", "feature_pre_filter", "verbosity"),
 }
 
 
@@ -516,13 +472,10 @@ def _margins(trees: lgb.Booster) -> list[FloatArray]:
 
 def _joined_trees(texts: list[str], n_trees: int) -> str:
     """Return the first trees of several models as one model."""
-    header, blocks = "", list[str]()
-    for text in texts:
-        header, *own = text.split("\nend of trees", 1)[0].split("\nTree=")
-        blocks += [block.split("\n", 1)[1].rstrip() for block in own]
-    lines = [line for line in header.splitlines() if not line.startswith("tree_sizes")]
-    trees = [f"Tree={place}\n{block}\n\n" for place, block in enumerate(blocks[:n_trees])]
-    return "\n".join([*lines, "", *trees, "end of trees\n"])
+    models = [_tree_blocks(text) for text in texts]
+    lines = [line for line in models[-1][0].splitlines() if not line.startswith("tree_sizes")]
+    trees = [tree for model in models for tree in model[1:]]
+    return _tree_text("\n".join(lines), trees[:n_trees])
 
 
 def unseen_scores(
@@ -717,17 +670,13 @@ class BoostedTrees(FairEstimator):
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> TreeScorer:
         if reader.encoder_ is None:
             raise ModelFileError("The file is damaged: trees need the encoder of their table.")
-        n_classes = len(reader.outcome.classes) or 1
-        base: Any = facts["base_margin"]
-        if n_classes > 1:
-            if not isinstance(base, list) or len(base) != n_classes:
-                raise ModelFileError("The file is damaged: every class needs a base_margin.")
-            base = np.array([number_from(own, "base_margin") for own in base])
-        else:
-            base = number_from(base, "base_margin")
+        n_classes, base = len(reader.outcome.classes) or 1, facts["base_margin"]
+        each = [number_from(own, "base_margin") for own in (base if n_classes > 1 else [base])]
+        if len(each) != n_classes:
+            raise ModelFileError("The file is damaged: every class needs a base_margin.")
         return TreeScorer(
             checked_trees(content, reader.n_inputs, n_classes),
-            base,
+            np.array(each) if n_classes > 1 else each[0],
             np.array([np.inf if v is None else float(v) for v in facts["held_out_objective"]]),
             self._settings().n_jobs,
             reader.outcome.loss,
@@ -735,7 +684,14 @@ class BoostedTrees(FairEstimator):
 
     @classmethod
     def _restored_estimator(cls, parameters: dict[str, Any]) -> Any:
-        return restored_lightgbm(cls._lightgbm, parameters)
+        known = cls._lightgbm().get_params()
+        for name in parameters:
+            # LightGBM's constructor sets any name as an attribute, even that of a method.
+            if name not in known and (hasattr(cls._lightgbm, name) or name.startswith("_")):
+                raise ModelFileError(
+                    f"The file is damaged: {cls._lightgbm.__name__} has no parameter {name!r}."
+                )
+        return cls._lightgbm(**parameters)
 
 
 class FTMBoostingClassifier(BoostedTrees, FairClassifier):
@@ -938,28 +894,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.transport = transport
-        self.fairness_weight = fairness_weight
-        self.warmup = warmup
-        self.criterion = criterion
-        self.reference = reference
-        self.given = given
-        self.similarity = similarity
-        self.match_rows = match_rows
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.calibrate = calibrate
-        self.early_stopping_rounds = early_stopping_rounds
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+        store(locals())
 
 
 class FTMBoostingRegressor(BoostedTrees, FairRegressor):
@@ -1055,23 +990,4 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.transport = transport
-        self.fairness_weight = fairness_weight
-        self.warmup = warmup
-        self.reference = reference
-        self.given = given
-        self.similarity = similarity
-        self.match_rows = match_rows
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
-        self.scoring = scoring
-        self.strict = strict
-        self.early_stopping_rounds = early_stopping_rounds
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.small_groups = small_groups
-        self.unknown = unknown
-        self.random_state = random_state
+        store(locals())

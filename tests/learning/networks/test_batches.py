@@ -1,5 +1,6 @@
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from synthetic import people
 
 from fairmatch import Coupling, OptimalTransportMatcher
 from fairmatch.learning.networks import (
-    CoupledBatches,
-    MatchedBatches,
-    PairBatches,
-    RowBatches,
+    Batches,
     _other_core,
+    coupled_batches,
+    matched_ahead,
+    pair_batches,
 )
 from fairmatch.people.encoding import read_points
 from fairmatch.people.groups import read_criterion, read_groups
@@ -36,17 +37,23 @@ def parts(groups, mass):
     return persons(groups, mass).comparisons(read_criterion("demographic_parity"))
 
 
+def matched_batches(matcher, X, groups, mass, batch_size):
+    rematch = partial(matched_ahead, matcher=matcher, points=X)
+    generator = np.random.default_rng(0)
+    return pair_batches(parts(groups, mass), mass, batch_size, generator, rematch)
+
+
 def source_of(kind, X, groups, mass, batch_size=16, seed=0):
     generator = np.random.default_rng(seed)
     if kind == "rows":
-        return RowBatches(mass, batch_size, generator)
+        return Batches(mass, batch_size, generator)
     if kind == "pairs":
-        return PairBatches(parts(groups, mass), mass, batch_size, generator)
+        return pair_batches(parts(groups, mass), mass, batch_size, generator)
     matcher = OptimalTransportMatcher()
     if kind == "matched":
-        return MatchedBatches(matcher, X, parts(groups, mass), mass, batch_size, generator)
+        return matched_batches(matcher, X, groups, mass, batch_size)
     coupling = matcher.match(X, groups.codes, sample_weight=mass)
-    return CoupledBatches(coupling, persons(groups, mass), batch_size, generator)
+    return coupled_batches(coupling, persons(groups, mass), batch_size, generator)
 
 
 KINDS = ["rows", "pairs", "coupled", "matched"]
@@ -95,7 +102,7 @@ def test_the_loss_is_unbiased_for_a_coupling_whose_marginals_are_not_the_rows_ow
     at = np.arange(120)
     pairs = source[at % len(source)], target[at % len(target)]
     coupling = Coupling(*pairs, np.full(120, 1 / 120), n_rows=60, groups=groups.labels)
-    batches = CoupledBatches(coupling, persons(groups, mass), 16, np.random.default_rng(0))
+    batches = coupled_batches(coupling, persons(groups, mass), 16, np.random.default_rng(0))
     losses = np.random.default_rng(1).random(60)
     estimates = [batch.weight @ losses[batch.rows] for batch in batches.epoch(400)]
     assert np.mean(estimates) == pytest.approx(np.average(losses, weights=mass), rel=2e-3)
@@ -128,7 +135,7 @@ def test_pairs_come_from_the_coupling_whichever_way_it_points(turned):
     known = {frozenset(pair) for pair in zip(*ends, strict=True)}
     given = coupling.inverse if turned else coupling
     generator = np.random.default_rng(0)
-    for batch in CoupledBatches(given, persons(groups, mass), 16, generator).epoch(5):
+    for batch in coupled_batches(given, persons(groups, mass), 16, generator).epoch(5):
         source, target = batch.rows[: batch.n_pairs], batch.rows[batch.n_pairs :]
         pairs = zip(source.tolist(), target.tolist(), strict=True)
         assert {frozenset(pair) for pair in pairs} <= known
@@ -140,8 +147,7 @@ def test_matched_batches_are_optimal(label_weight):
     matcher = OptimalTransportMatcher(label_weight)
     points = matcher.points(read_points(X), y == 1)
     mass, groups = np.ones(60), read_groups(group)
-    generator = np.random.default_rng(0)
-    batches = MatchedBatches(matcher, points, parts(groups, mass), mass, 20, generator)
+    batches = matched_batches(matcher, points, groups, mass, 20)
     for batch in batches.epoch(12):  # more than are computed ahead
         pairs = batch.rows[: batch.n_pairs], batch.rows[batch.n_pairs :]
         source, target = (points[rows].dense() for rows in pairs)
@@ -168,8 +174,7 @@ class TestTheWorker:
     def epoch(self, matcher=None, n_steps=30):
         X, groups, mass = table()
         matcher = matcher or OptimalTransportMatcher()
-        generator = np.random.default_rng(0)
-        return MatchedBatches(matcher, X, parts(groups, mass), mass, 16, generator).epoch(n_steps)
+        return matched_batches(matcher, X, groups, mass, 16).epoch(n_steps)
 
     def test_it_is_another_process(self):
         assert len(list(self.epoch(Elsewhere(random_state=os.getpid())))) == 30

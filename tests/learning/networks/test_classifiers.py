@@ -25,7 +25,7 @@ from fairmatch.exceptions import (
     LabelError,
     TrainingInterruptedWarning,
 )
-from fairmatch.learning.networks import CoupledBatches, RowBatches
+from fairmatch.learning.networks import Batches, coupled_batches
 from fairmatch.measures import gap_table, matched_parity_gap
 from fairmatch.people.encoding import TableEncoder
 
@@ -215,7 +215,7 @@ class TestSamples:
         coupling = made(FTMClassifier, match_rows=15, **QUICK)._penalty(rows, None).coupling
         sample = np.union1d(coupling.source_index, coupling.target_index)
         assert len(sample) == 30
-        batches = CoupledBatches(coupling, rows, 32, np.random.default_rng(0))
+        batches = coupled_batches(coupling, rows, 32, np.random.default_rng(0))
         compared, learned = set(), set()
         for batch in batches.epoch(20):
             compared |= set(batch.rows[: 2 * batch.n_pairs].tolist())
@@ -320,7 +320,7 @@ class TestModule:
 class TestInterrupted:
     @pytest.fixture(autouse=True)
     def ctrl_c_in_the_second_epoch(self, monkeypatch):
-        whole = RowBatches.epoch
+        whole = Batches.epoch
         epochs = []
 
         def epoch(self, n_steps):
@@ -330,7 +330,7 @@ class TestInterrupted:
                     raise KeyboardInterrupt
                 yield batch
 
-        monkeypatch.setattr(RowBatches, "epoch", epoch)
+        monkeypatch.setattr(Batches, "epoch", epoch)
 
     def test_it_ends_the_program(self):
         model = made(UnconstrainedClassifier, **QUICK)

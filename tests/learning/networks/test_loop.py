@@ -12,8 +12,8 @@ from fairmatch.learning.networks import (
     Batch,
     NeuralNetwork,
     Objective,
-    PairBatches,
     StackedMLP,
+    pair_batches,
 )
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.people.groups import CRITERIA
@@ -112,7 +112,7 @@ def test_networks_of_a_stack_are_trained_as_if_each_were_alone():
         parts = rows.comparisons(CRITERIA["demographic_parity"])
         formula = SquaredMeanGap(parts, rows)
         penalty = MeanGapPenalty(torch.tensor(fairness_weights), formula)
-        batches = PairBatches(parts, np.ones(len(y)), 32, generator)
+        batches = pair_batches(parts, np.ones(len(y)), 32, generator)
         descend(Objective(network, inputs, y, penalty), batches, 2, learning_rate=0.01)
         return network(torch.as_tensor(inputs, dtype=torch.float32)).detach()
 
