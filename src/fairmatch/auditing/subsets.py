@@ -79,18 +79,17 @@ def code_column(column: Column) -> CodedColumn:
     return CodedColumn(column.name, codes, cuts.tolist(), [], int(np.searchsorted(cuts, median)))
 
 
+_HOLDS = {"=": np.equal, "!=": np.not_equal, "<=": np.less_equal, ">": np.greater}
+
+
 def holds(rule: Rule, coded: list[CodedColumn], rows: IndexArray | slice) -> BoolArray:
     """Return a mask of the rows that meet a condition."""
     column = coded[rule.column]
     codes = column.codes[rows]
-    if rule.operator == "=":
-        return np.asarray(codes == rule.code)
-    if rule.operator == "!=":
-        return np.asarray(codes != rule.code)
-    if rule.operator == "<=":
-        return np.asarray(codes <= rule.code)
-    assert column.cuts is not None
-    return np.asarray((codes > rule.code) & (codes <= len(column.cuts)))
+    met = _HOLDS[rule.operator](codes, rule.code)
+    if rule.operator == ">" and column.cuts is not None:
+        met &= codes <= len(column.cuts)  # the last code means missing
+    return np.asarray(met)
 
 
 def all_hold(
@@ -103,83 +102,34 @@ def all_hold(
     return inside
 
 
+# Sums over the people of each group, for any number of subsets at once, are arrays of shape
+# (2, …, n_groups): how many people there are, and the sum of their scores.
+
+
 @cache
 def _pairs_of(n_groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     first, second = np.triu_indices(n_groups, k=1)
     return first, second
 
 
-@dataclass(frozen=True, eq=False)
-class GroupSums:
-    """Sums over the people of each group, for any number of subsets at once."""
-
-    counts: FloatArray
-    scores: FloatArray
-    squares: FloatArray | None = None
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def __getitem__(self, which: Any) -> GroupSums:
-        squares = None if self.squares is None else self.squares[which]
-        return GroupSums(self.counts[which], self.scores[which], squares)
-
-    @classmethod
-    def joined(cls, parts: Iterable[GroupSums]) -> GroupSums:
-        """Return the subsets of several sums, one after the other, without squares."""
-        parts = list(parts)
-        return cls(
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-        )
-
-    def __sub__(self, other: GroupSums) -> GroupSums:
-        return GroupSums(self.counts - other.counts, self.scores - other.scores)
-
-    @property
-    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """First and second group of every pair, in the order of the last axis of the methods."""
-        return _pairs_of(self.counts.shape[-1])
-
-    def pair(self, at: int) -> GroupSums:
-        """Return the sums of the two groups of one pair."""
-        first, second = self.pairs
-        return self[..., [first[at], second[at]]]
-
-    def smaller(self) -> FloatArray:
-        """Return the number of people in the smaller group of every pair."""
-        first, second = self.pairs
-        return np.minimum(self.counts[..., first], self.counts[..., second])
-
-    def differences(self) -> FloatArray:
-        """Return the second mean score minus the first for every pair. It is NaN without people."""
-        first, second = self.pairs
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = self.scores / self.counts
-        difference: FloatArray = means[..., second] - means[..., first]
-        return difference
-
-    def root_counts(self) -> FloatArray:
-        r"""Return :math:`\sqrt{1/n_0 + 1/n_1}` for every pair."""
-        first, second = self.pairs
-        with np.errstate(divide="ignore"):
-            inverse = 1.0 / self.counts
-        return np.sqrt(inverse[..., first] + inverse[..., second])
+def _both(by_group: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the value of the first and of the second group of every pair, in the last axis."""
+    first, second = _pairs_of(by_group.shape[-1])
+    return by_group[..., first], by_group[..., second]
 
 
-def sums_of(
-    scores: FloatArray,
-    group: NDArray[np.integer],
-    n_groups: int,
-    weights: FloatArray | None = None,
-) -> GroupSums:
-    """Return the counts, the sums of scores and the sums of squares of some people."""
-    ones = np.ones(len(scores)) if weights is None else weights
-    counts, sums, squares = (
-        np.bincount(group, w, minlength=n_groups).astype(np.float64)
-        for w in (ones, ones * scores, ones * scores * scores)
-    )
-    return GroupSums(counts, sums, squares)
+def _differences(sums: FloatArray) -> FloatArray:
+    """Return the second mean score minus the first for every pair. It is NaN without people."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first, second = _both(sums[1] / sums[0])
+    return second - first
+
+
+def _root_counts(sums: FloatArray) -> FloatArray:
+    r"""Return :math:`\sqrt{1/n_0 + 1/n_1}` for every pair."""
+    with np.errstate(divide="ignore"):
+        first, second = _both(1.0 / sums[0])
+    return np.sqrt(first + second)
 
 
 _WIDTH = 12
@@ -208,7 +158,7 @@ class Find:
 
     merit: float
     rules: frozenset[Rule]
-    pair: int  # in the order of `GroupSums.pairs`
+    pair: int  # in the order of `_pairs_of`
 
 
 _MERIT = attrgetter("merit")
@@ -228,67 +178,69 @@ def _found_by(rules: frozenset[Rule], coded: list[CodedColumn]) -> str:
     return "pair" if len(kinds) == 2 else kinds[0]
 
 
-class Merit:
-    """The part of a subset's gap that is certain: the gap less a margin for few people.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the people: those that are searched, or those that confirm the finds."""
 
-    The margin uses the spread of scores in the whole table, so it depends only on the number of
-    people. Otherwise the search would add conditions that make scores alike but explain no gap.
-    The search takes scores as shares of their range.
-    """
+    rows: IndexArray
+    weights: Weights
 
-    def __init__(self, data: Audited, n_rules: int) -> None:
-        parts = []
-        for code in data.compared:
-            rows = data.groups.rows(code)
-            parts.append((data.shares[rows], data.weights.take(rows)))
-        n_people = sum(weights.size for _, weights in parts)
-        variance = 0.0
-        for scores, weights in parts:
-            mean = np.average(scores, weights=weights.values)
-            spread = np.average((scores - mean) ** 2, weights=weights.values)
-            variance += float(spread) * weights.size / n_people
-        self.spread = float(np.sqrt(max(variance, 1.0 / n_people)))
-        # A subset of k conditions is one of about n_rules ** k / k! that could have been found, for
-        # each pair of groups. Bonferroni's correction for so many subsets sets the quantile.
-        tail = (1.0 - data.pair_confidence) / 2.0
-        self.quantiles = -ndtri(tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules))
+    @property
+    def evidence(self) -> FloatArray:
+        """Weights that sum to the effective number of people."""
+        evidence = self.weights.evidence
+        return np.ones(len(self.rows)) if evidence is None else evidence
 
-    def __call__(self, sums: GroupSums, depth: int) -> FloatArray:
-        """Return the merit of subsets. The last axis holds the pairs of groups."""
-        margin = self.spread * sums.root_counts()
-        merit: FloatArray = np.abs(sums.differences()) - self.quantiles[depth - 1] * margin
-        return merit
+
+def _spread(data: Audited) -> float:
+    """Return the standard deviation of scores within the groups."""
+    parts = []
+    for code in data.compared:
+        rows = data.groups.rows(code)
+        parts.append((data.shares[rows], data.weights.take(rows)))
+    n_people = sum(weights.size for _, weights in parts)
+    variance = 0.0
+    for scores, weights in parts:
+        mean = np.average(scores, weights=weights.values)
+        spread = np.average((scores - mean) ** 2, weights=weights.values)
+        variance += float(spread) * weights.size / n_people
+    return float(np.sqrt(max(variance, 1.0 / n_people)))
 
 
 class Search:
-    """A beam search for the combination of conditions whose certain gap is largest."""
+    """A beam search for the combination of conditions whose certain gap is largest.
 
-    def __init__(
-        self,
-        data: Audited,
-        coded: list[CodedColumn],
-        rows: IndexArray,
-        weights: FloatArray | None,
-        min_rows: int,
-        merit: Merit,
-    ) -> None:
-        self.coded = coded
-        self.rows = rows
-        self.min_rows = min_rows
-        self.merit = merit
-        self.n_examined = 0
-        self.scores = data.shares[rows]
-        self.weights = np.ones(len(rows)) if weights is None else weights
+    The merit of a subset is the part of its gap that is certain: the gap, less a margin for few
+    people. The margin uses the spread of scores in the whole table, so it depends only on the
+    number of people. Otherwise the search would add conditions that make scores alike but explain
+    no gap. The search takes scores as shares of their range.
+    """
+
+    def __init__(self, data: Audited, coded: list[CodedColumn], part: Part, min_rows: int) -> None:
+        self.coded, self.rows, self.min_rows, self.n_examined = coded, part.rows, min_rows, 0
+        self.scores = data.shares[part.rows]
+        self.weights = part.evidence
         self.weighted = self.scores * self.weights
-        self.group, self.n_groups = data.place[rows], len(data.compared)
-        self.codes = [column.codes[rows].astype(np.int64) for column in coded]
-        self.overall = self._sums_of(slice(None)).differences()
+        self.group, self.n_groups = data.place[part.rows], len(data.compared)
+        self.codes = [column.codes[part.rows].astype(np.int64) for column in coded]
+        self.overall = _differences(self._sums_of(slice(None)))[0]
         self.extended: dict[frozenset[Rule], list[Find]] = {}
         self.is_wide = len(coded) > _MOST_COLUMNS
         self.columns: Sequence[int] = range(len(coded))
+        self.spread = _spread(data)
+        # A subset of k conditions is one of about n_rules ** k / k! that could have been found, for
+        # each pair of groups. Bonferroni's correction for so many subsets sets the quantile.
+        tail, n_rules = (1.0 - data.pair_confidence) / 2.0, sum(len(own.rules) for own in coded)
+        self.quantiles = -ndtri(tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules))
 
-    def _sums_of(self, inside: BoolArray | slice) -> GroupSums:
-        return sums_of(self.scores[inside], self.group[inside], self.n_groups, self.weights[inside])
+    def _sums_of(self, inside: BoolArray | slice) -> FloatArray:
+        """Return the sums of one subset."""
+        group, weights = self.group[inside], self.weights[inside]
+        sums = [
+            np.bincount(group, values, minlength=self.n_groups)
+            for values in (weights, weights * self.scores[inside])
+        ]
+        return np.array(sums, dtype=np.float64)[:, None]
 
     def run(self) -> list[Find]:
         """Search, and return distinct finds. The polished ones come first, then the others."""
@@ -307,19 +259,18 @@ class Search:
         beam.sort(key=_MERIT, reverse=True)
         return self._distinct([*beam, *_best(pool, 20 * _LISTED)])
 
-    def _judge(self, sums: GroupSums, depth: int) -> tuple[FloatArray, IndexArray]:
-        """Return the merit of each subset, and the pair of groups with the largest merit."""
-        enough = sums.smaller() >= self.min_rows
-        stated = np.flatnonzero(enough.any(axis=1))
-        self.n_examined += len(stated)
-        merit, pair = np.full(len(sums), -np.inf), np.zeros(len(sums), dtype=np.intp)
-        merits = self.merit(sums[stated], min(depth, _DEPTH))
-        if merits.shape[-1] == len(self.overall):
-            merits = merits - np.abs(self.overall)  # what everybody's gap does not show already
-        judged = np.where(enough[stated], merits, -np.inf)
-        pair[stated] = np.argmax(judged, axis=1)
-        merit[stated] = judged.max(axis=1)
-        return merit, pair
+    def _merits(self, sums: FloatArray, depth: int, pair: int | slice = slice(None)) -> FloatArray:
+        """Return the merit of each subset for each pair of groups, or for one pair.
+
+        It is -inf where people are too few.
+        """
+        pairs = np.atleast_1d(np.arange(len(self.overall))[pair])
+        enough = np.minimum(*_both(sums[0]))[:, pairs] >= self.min_rows
+        self.n_examined += int(enough.any(axis=1).sum())
+        margin = self.quantiles[min(depth, _DEPTH) - 1] * (self.spread * _root_counts(sums))
+        merits = np.abs(_differences(sums)) - margin
+        merits -= np.abs(self.overall)  # what everybody's gap does not show already
+        return np.where(enough, merits[:, pairs], -np.inf)
 
     def _extend(self, rules: frozenset[Rule]) -> list[Find]:
         """Examine every subset that one more condition makes."""
@@ -332,7 +283,8 @@ class Search:
         for at in self.columns:
             column = self.coded[at]
             sums = self._sums_by_rule(column, self.codes[at][inside], people)
-            merit, pair = self._judge(sums, len(rules) + 1)
+            merits = self._merits(sums, len(rules) + 1)
+            merit, pair = merits.max(axis=1), merits.argmax(axis=1)
             merit[_leaves_nobody_out(sums, n_inside)] = -np.inf
             # For a longer rule the best few are enough. The others in a column are neighbours.
             kept = _WIDTH if rules or self.is_wide else None
@@ -370,8 +322,9 @@ class Search:
         columns = np.array([rule.column for rule in rules])
         apart = columns[first] != columns[second]
         first, second = first[apart], second[apart]
-        sums = GroupSums(counts[first, second], totals[first, second])
-        merit, pair = self._judge(sums, 2)
+        sums = np.stack([counts[first, second], totals[first, second]])
+        merits = self._merits(sums, 2)
+        merit, pair = merits.max(axis=1), merits.argmax(axis=1)
         each = counts.sum(axis=2).diagonal()
         merit[_leaves_nobody_out(sums, np.minimum(each[first], each[second]))] = -np.inf
         order = np.argsort(-merit)[: 20 * _LISTED].tolist()
@@ -404,14 +357,14 @@ class Search:
             column, rest = self.coded[rule.column], find.rules - {rule}
             inside = np.flatnonzero(all_hold(rest, self.coded, self.rows))
             codes = self.codes[rule.column][inside]
-            sums = self._sums_by_rule(column, codes, self._people(inside)).pair(find.pair)
-            merit, _ = self._judge(sums, len(find.rules))
+            sums = self._sums_by_rule(column, codes, self._people(inside))
+            merit = self._merits(sums, len(find.rules), find.pair)[:, 0]
             same = np.array([operator == rule.operator for operator, _ in column.rules])
             at = np.flatnonzero(same & (merit > -np.inf))
             if rule.operator not in ("<=", ">") or len(at) == 0:
                 continue
-            error = self.merit.spread * sums[at].root_counts()[:, 0]
-            beyond = sums[at].differences()[:, 0] - self.overall[find.pair]
+            error = self.spread * _root_counts(sums[:, at])[:, find.pair]
+            beyond = _differences(sums[:, at])[:, find.pair] - self.overall[find.pair]
             best = int(np.argmax(np.abs(beyond) / error))
             if merit[at[best]] >= find.merit - error[best]:
                 rules = rest | {Rule(rule.column, *column.rules[at[best]])}
@@ -422,8 +375,9 @@ class Search:
         if not rules:
             return []
         inside = all_hold(rules, self.coded, self.rows)
-        merit, pair = self._judge(self._sums_of(inside)[None, :], len(rules))
-        return [Find(float(merit[0]), rules, int(pair[0]))] if merit[0] > -np.inf else []
+        merit = self._merits(self._sums_of(inside), len(rules))[0]
+        pair = int(np.argmax(merit))
+        return [Find(float(merit[pair]), rules, pair)] if merit[pair] > -np.inf else []
 
     def _people(self, inside: IndexArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the groups, the weights and the weighted scores of some people."""
@@ -434,21 +388,21 @@ class Search:
         column: CodedColumn,
         codes: IntArray,
         people: tuple[IntArray, FloatArray, FloatArray],
-    ) -> GroupSums:
-        """Count people and sum scores, per group, for every condition on a column."""
+    ) -> FloatArray:
+        """Return the sums of every condition on a column."""
         group, weights, weighted = people
         cells, n = self.n_groups * codes + group, self.n_groups
-        counts, sums = (
-            np.bincount(cells, w, minlength=n * column.n_codes).astype(np.float64).reshape(-1, n)
-            for w in (weights, weighted)
-        )
-        each = GroupSums(counts, sums)
+        each = np.stack(
+            [
+                np.bincount(cells, values, minlength=n * column.n_codes).reshape(-1, n)
+                for values in (weights, weighted)
+            ]
+        ).astype(np.float64)
         if column.cuts is None:
-            total = GroupSums(each.counts.sum(axis=0), each.scores.sum(axis=0))
-            return GroupSums.joined([each, total - each])
-        known = each[:-1]
-        upto = GroupSums(np.cumsum(known.counts, axis=0), np.cumsum(known.scores, axis=0))
-        return GroupSums.joined([upto[:-1], upto[-1] - upto[:-1], each[-1:]])
+            return np.concatenate([each, each.sum(axis=1, keepdims=True) - each], axis=1)
+        upto = each[:, :-1].cumsum(axis=1)
+        limits = upto[:, :-1], upto[:, -1:] - upto[:, :-1]
+        return np.concatenate([*limits, each[:, -1:]], axis=1)
 
     def _distinct(self, pool: list[Find]) -> list[Find]:
         kept: list[Find] = []
@@ -466,9 +420,9 @@ class Search:
         return kept
 
 
-def _leaves_nobody_out(sums: GroupSums, n_before: FloatArray | float) -> BoolArray:
+def _leaves_nobody_out(sums: FloatArray, n_before: FloatArray | float) -> BoolArray:
     """Return which conditions hold for everybody in the subset, and so add nothing."""
-    return np.asarray(sums.counts.sum(axis=-1) >= n_before * (1.0 - 1e-6))
+    return np.asarray(sums[0].sum(axis=-1) >= n_before * (1.0 - 1e-6))
 
 
 def _best(pool: list[Find], n_finds: int) -> list[Find]:
@@ -495,14 +449,6 @@ def _join(rules: frozenset[Rule], new: Rule) -> frozenset[Rule]:
 # The search uses at most this many rows. The gaps of its finds are computed on all other rows.
 _SEARCH_ROWS = 50_000
 HALF_SPACE_ROWS = 50_000
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some of the people: those that are searched, or those that confirm the finds."""
-
-    rows: IndexArray
-    weights: Weights
 
 
 def split_people(data: Audited, n_most: int, order: IndexArray) -> tuple[Part, Part]:
@@ -545,9 +491,7 @@ def scan_subsets(
     """Search for subsets in which the groups' mean scores differ most."""
     search, confirm = split_people(data, _SEARCH_ROWS, order)
     n_groups = len(data.compared)
-    evidence = search.weights.evidence
-    ones = np.ones(len(search.rows)) if evidence is None else evidence
-    sizes = np.bincount(data.place[search.rows], ones, minlength=n_groups).astype(np.float64)
+    sizes = np.bincount(data.place[search.rows], search.evidence, n_groups).astype(np.float64)
     min_rows = data.settings.min_group_size
     if not data.refused:
         min_rows = max(min_rows, int(np.ceil(0.01 * sizes.min())))
@@ -556,8 +500,7 @@ def scan_subsets(
     n_examined = 0
     if refused is None:
         coded = [code_column(column) for column in columns]
-        merit = Merit(data, sum(len(column.rules) for column in coded))
-        seeker = Search(data, coded, search.rows, evidence, min_rows, merit)
+        seeker = Search(data, coded, search, min_rows)
         stated = _state(data, coded, seeker.run(), search, confirm)
         n_examined = seeker.n_examined
     return SubsetScan(
@@ -597,88 +540,89 @@ def _half_spaces(data: Audited, part: Part, features: FloatArray) -> HalfSpaces:
     features = features[kept]
     if len(np.unique(places)) < 2:
         return HalfSpaces((), settings.n_subsets, (), len(at))
-    shuffled = settings.generator(4).permutation(places)
-    gaps, noise = (
-        data.width * _largest_gaps(data, scores, own, features, weights)
-        for own in (places, shuffled)
-    )
-    stated, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
+    size = settings.n_subsets, features.shape[1]
+    directions = settings.generator(5).uniform(-1.0, 1.0, size=size)  # the same for every pair
+
+    def largest(places: NDArray[np.int64]) -> FloatArray:
+        """Return the largest gap between a group and the reference group in each half-space."""
+        found = []
+        for codes in data.matched_pairs:
+            pair = [data.compared.index(code) for code in codes]
+            own = np.isin(places, pair)
+            second = (places[own] == pair[1]).astype(np.int8)
+            of = None if weights is None else weights[own]
+            found.append(half_space_gaps(scores[own], second, 2, of, features[own], directions))
+        gaps = np.asarray(data.width * np.fmax.reduce(found))
+        return gaps[~np.isnan(gaps)]
+
+    gaps = largest(places)
     return HalfSpaces(
-        gaps=tuple(stated.tolist()),
-        n_empty=len(gaps) - len(stated),
-        noise=tuple(chance.tolist()),
+        gaps=tuple(gaps.tolist()),
+        n_empty=settings.n_subsets - len(gaps),
+        noise=tuple(largest(settings.generator(4).permutation(places)).tolist()),
         n_rows=len(at),
     )
 
 
-def _largest_gaps(
-    data: Audited,
-    scores: FloatArray,
-    places: NDArray[np.int64],
-    features: FloatArray,
-    weights: FloatArray | None,
-) -> FloatArray:
-    """Return the largest gap between a group and the reference group in random half-spaces."""
-    size = data.settings.n_subsets, features.shape[1]
-    directions = data.settings.generator(5).uniform(-1.0, 1.0, size=size)  # the same for every pair
-    found = []
-    for codes in data.matched_pairs:
-        pair = [data.compared.index(code) for code in codes]
-        own = np.isin(places, pair)
-        found.append(
-            half_space_gaps(
-                scores[own],
-                (places[own] == pair[1]).astype(np.int8),
-                2,
-                None if weights is None else weights[own],
-                features[own],
-                directions,
-            )
-        )
-    largest: FloatArray = np.fmax.reduce(found)
-    return largest
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The people of one group in a part of the table, and who of them is in a subset."""
+
+    scores: FloatArray
+    weights: Weights
+    inside: BoolArray
+
+    @cached_property
+    def own(self) -> Weights:
+        """Weights of those in the subset."""
+        return self.weights.take(self.inside)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The mean score in the subset."""
+        return self.own.moments(self.scores[self.inside])
+
+    def excess(self, sign: float, overall_sign: float) -> Moments:
+        """Return the mean score in the subset less the group's, each with a sign.
+
+        Both means rest partly on the same people, so the variance is that of the difference of
+        their influence functions.
+        """
+        mean, own = self.weights.moments(self.scores).mean, self.moments.mean
+        own_influence = sign * self.inside / self.weights.rate(self.inside).share
+        influence = own_influence * (self.scores - own) - overall_sign * (self.scores - mean)
+        spread = self.weights.moments(influence)
+        return Moments(sign * own - overall_sign * mean, spread.variance, spread.size)
 
 
 def _state(
-    data: Audited,
-    coded: list[CodedColumn],
-    finds: list[Find],
-    search: Part,
-    confirm: Part,
+    data: Audited, coded: list[CodedColumn], finds: list[Find], search: Part, confirm: Part
 ) -> tuple[SubsetGap, ...]:
     """Compute the gaps of the finds on people whom the search has not seen, the surest first.
 
     The order is that of the lower limit of the excess over the gap of everybody.
     """
     confidence = 1.0 - (1.0 - data.settings.confidence) / max(len(finds), 1)
-    everybody = Part(np.arange(len(data.scores)), data.weights)
+    parts = Part(np.arange(len(data.scores)), data.weights), search, confirm
     stated = []
     for find in finds:
-        pair = data.pairs[find.pair]
-        whole, fresh, seen = (
-            [_inside(data, find, coded, part, code) for code in pair]
-            for part in (everybody, confirm, search)
-        )
-        means = [weights.moments(scores).mean for scores, weights in whole]
-        signed = means[1] - means[0]
+        codes = data.pairs[find.pair]
+        first, second = (data.labels[code] for code in codes)
+        groups = [[_members(data, find, coded, part, code) for code in codes] for part in parts]
+        whole, seen, fresh = groups
+        signed = whole[1].moments.mean - whole[0].moments.mean
         conditions = tuple(_condition(rule, coded) for rule in sorted(find.rules))
-        labels = [data.labels[code] for code in pair]
-        confirmed = _confirmed(data, pair, fresh, confidence)
-        excess = Estimate(None, refused=confirmed.refused)
-        if confirmed.value is not None:
-            first, second = (weights.moments(scores).mean for scores, weights in seen)
-            direction = 1.0 if second >= first else -1.0
-            excess = _excess(data, coded, find, pair, confirm, direction, confidence)
+        confirmed, excess = _confirmed(data, codes, seen, fresh, confidence)
         stated.append(
             SubsetGap(
                 description=" and ".join(map(str, conditions)),
                 conditions=conditions,
-                n_rows=(whole[0][1].people, whole[1][1].people),
+                n_rows=(whole[0].own.people, whole[1].own.people),
                 gap=abs(signed),
                 signed=signed,
                 confirmed=confirmed,
                 found_by=_found_by(find.rules, coded),
-                groups=(labels[0], labels[1]),
+                groups=(first, second),
                 excess=excess,
             )
         )
@@ -692,64 +636,40 @@ def _surest(subset: SubsetGap) -> tuple[float, float]:
     return -excess.low, -excess.value
 
 
-def _excess(
-    data: Audited,
-    coded: list[CodedColumn],
-    find: Find,
-    pair: tuple[int, int],
-    confirm: Part,
-    direction: float,
-    confidence: float,
-) -> Estimate:
-    """Return by how much the gap of a subset exceeds that of everybody, on fresh rows.
-
-    The direction of the subset's gap comes from the rows searched. Both gaps rest partly on the
-    same people, so the interval is that of the difference of their influence functions.
-    """
-    parts = []
-    for code in pair:
-        rows = np.flatnonzero(data.groups.codes[confirm.rows] == code)
-        scores, weights = data.scores[confirm.rows[rows]], confirm.weights.take(rows)
-        inside = all_hold(find.rules, coded, confirm.rows[rows])
-        share = weights.rate(inside).share
-        means = weights.take(inside).moments(scores[inside]).mean, weights.moments(scores).mean
-        parts.append((scores, weights, inside, share, means))
-    overall = parts[1][4][1] - parts[0][4][1]
-    side = 1.0 if overall >= 0.0 else -1.0
-    moments = []
-    for scores, weights, inside, share, (own, everybody) in parts:
-        influence = direction * inside / share * (scores - own) - side * (scores - everybody)
-        spread = weights.moments(influence)
-        moments.append(Moments(direction * own - side * everybody, spread.variance, spread.size))
-    low, high = weighted_mean_difference(moments[0], moments[1], confidence, data.width)
-    return Estimate(moments[1].mean - moments[0].mean, low, high)
-
-
-def _inside(
-    data: Audited, find: Find, coded: list[CodedColumn], part: Part, code: int
-) -> tuple[FloatArray, Weights]:
-    """Return the scores and the weights of one group's people in a subset."""
+def _members(data: Audited, find: Find, coded: list[CodedColumn], part: Part, code: int) -> Members:
     ours = np.flatnonzero(data.groups.codes[part.rows] == code)
-    inside = ours[all_hold(find.rules, coded, part.rows[ours])]
-    return data.scores[part.rows[inside]], part.weights.take(inside)
+    rows = part.rows[ours]
+    inside = all_hold(find.rules, coded, rows)
+    return Members(data.scores[rows], part.weights.take(ours), inside)
 
 
 def _confirmed(
     data: Audited,
-    pair: tuple[int, int],
-    fresh: list[tuple[FloatArray, Weights]],
+    codes: tuple[int, int],
+    seen: list[Members],
+    fresh: list[Members],
     confidence: float,
-) -> Estimate:
-    for code, (_, weights) in zip(pair, fresh, strict=True):
-        if weights.size < data.settings.min_group_size:
-            return Estimate(
+) -> tuple[Estimate, Estimate]:
+    """Return the gap on fresh rows, and by how much it exceeds the gap of everybody.
+
+    The direction of the gap comes from the rows searched.
+    """
+    for code, members in zip(codes, fresh, strict=True):
+        if members.own.size < data.settings.min_group_size:
+            refused = Estimate(
                 None,
-                refused=f"Group {data.labels[code]!r} has {weights.size:.0f} rows of this subset "
-                "among those kept for confirming it: too few for a statement.",
+                refused=f"Group {data.labels[code]!r} has {members.own.size:.0f} rows of this "
+                "subset among those kept for confirming it: too few for a statement.",
             )
-    first, second = (weights.moments(scores) for scores, weights in fresh)
+            return refused, refused
+    first, second = (members.moments for members in fresh)
     low, high = fold(weighted_mean_difference(first, second, confidence, data.width))
-    return Estimate(abs(second.mean - first.mean), low, min(high, data.width))
+    gap = Estimate(abs(second.mean - first.mean), low, min(high, data.width))
+    everybody = [members.weights.moments(members.scores).mean for members in fresh]
+    signs = seen[1].moments.mean >= seen[0].moments.mean, everybody[1] - everybody[0] >= 0.0
+    first, second = (members.excess(*(1.0 if up else -1.0 for up in signs)) for members in fresh)
+    low, high = weighted_mean_difference(first, second, confidence, data.width)
+    return gap, Estimate(second.mean - first.mean, low, high)
 
 
 def _condition(rule: Rule, coded: list[CodedColumn]) -> Condition:
