@@ -9,10 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import InputError
+from fairmatch.matching.network import cheapest_plan
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
@@ -294,7 +296,7 @@ class Neighbourhood:
         self.ids = None if ids is None else list(ids)
         self.decides, self.threshold = threshold is not None, threshold or 0.0
         self.high, self.outcome = high, outcome
-        # Of two groups: people of the second, their duals, the price of a score, and the matched.
+        # Of two groups: people of the second, their duals, the price of a score, and the partners.
         self._duals: dict[
             tuple[int, int], tuple[IndexArray, FloatArray, float, dict[int, int]]
         ] = {}
@@ -306,30 +308,25 @@ class Neighbourhood:
         return above if self.high else ~above
 
     @cached_property
+    def _kept(self) -> list[int]:
+        """The places of the columns that are not the group itself."""
+        exact = {leak.column for leak in find_leaks(self.table, self.groups) if leak.is_exact}
+        return [k for k, column in enumerate(self.table.columns) if column.name not in exact]
+
+    @cached_property
     def columns(self) -> list[Column]:
         """The columns that describe people, without those that are the group itself."""
-        exact = {leak.column for leak in find_leaks(self.table, self.groups) if leak.is_exact}
-        return [column for column in self.table.columns if column.name not in exact]
+        return [self.table.columns[k] for k in self._kept]
 
     @cached_property
     def points(self) -> Points:
         """The people as points; their squared distance says how alike two people are."""
-        encoder = TableEncoder(missing="encode", max_levels=None).fit(self._described)
-        return encoder.to_points(self._described)
-
-    @property
-    def _described(self) -> Any:
-        names = {column.name for column in self.columns}
-        if len(names) == len(self.table.columns):
-            return self.table
-        drop = [k for k, own in enumerate(self.table.columns) if own.name not in names]
-        native = self.table.native
-        if hasattr(native, "columns"):
-            import narwhals as nw
-
-            frame = nw.from_native(native, eager_only=True)
-            return Table(frame.drop([frame.columns[k] for k in drop]).to_native())
-        return Table(np.delete(np.asarray(native), drop, axis=1))
+        table = self.table
+        if len(self._kept) < len(table.columns):
+            frame = nw.from_native(table.native, eager_only=True, pass_through=True)
+            frame = frame if isinstance(frame, nw.DataFrame) else np.asarray(frame)
+            table = Table(nw.to_native(frame[:, self._kept], pass_through=True))
+        return TableEncoder(missing="encode", max_levels=None).fit(table).to_points(table)
 
     @cached_property
     def _ranges(self) -> FloatArray:
@@ -375,44 +372,54 @@ class Neighbourhood:
         row = self._checked(row)
         check_count("n_nearest", n_nearest, 1)
         check_count("prototype", prototype, LEAST_PROTOTYPE, optional=True)
-        own = int(self.groups.codes[row])
+        own, size = int(self.groups.codes[row]), prototype or LEAST_PROTOTYPE
         distance = self.distances(row)
-        nearest: list[Counterpart] = []
-        prototypes: list[Counterpart] = []
-        matched: list[Counterpart] = []
+
+        def beside(rows: IndexArray, *, is_prototype: bool = False) -> Counterpart:
+            return self._beside(row, rows, distance[rows], is_prototype)
+
+        def shown(rows: IndexArray, n_most: int) -> tuple[list[Counterpart], list[Counterpart]]:
+            """Return the people to show, and the prototype, if there are enough people for one."""
+            median = []
+            if len(rows) >= size:
+                median = [beside(_nearest(rows, distance, size), is_prototype=True)]
+            if prototype is not None:
+                return median, median
+            return [beside(one[None]) for one in _nearest(rows, distance, n_most)], median
+
+        nearest, prototypes, matched = [], [], []
         for code in self.groups.compared:
             if code == own:
                 continue
-            rows = np.flatnonzero(self.groups.is_group(code))
-            median = self._shown(row, rows, distance, 1, prototype or LEAST_PROTOTYPE)
+            people, median = shown(np.flatnonzero(self.groups.is_group(code)), n_nearest)
+            nearest += people
             prototypes += median
-            nearest += median if prototype else self._shown(row, rows, distance, n_nearest, None)
             if prototype is None and own in self.groups.compared:
-                partner = self._partner(row, own, code)
-                matched.append(self._person(row, partner, float(distance[partner])))
+                matched.append(beside(np.array([self._partner(row, own, code)])))
         others = np.empty(0, dtype=np.intp)
         if self.decides:
             same = self.groups.is_group(own)
             others = np.flatnonzero(same & (self.selected != self.selected[row]))
-        median = self._shown(row, others, distance, 1, prototype or LEAST_PROTOTYPE)
-        flip = median if prototype else self._shown(row, others, distance, 1, None)
+        flip, flip_prototype = shown(others, 1)
         plain = None if self.plain is None else float(self.plain[row])
-        decided = plain is not None and self.decides
+        plain_selected = None
+        if plain is not None and self.decides:
+            plain_selected = (plain >= self.threshold) == self.high
         return Explanation(
-            self._id(row),
-            str(self.groups.labels[own]),
-            float(self.scores[row]),
-            bool(self.selected[row]) if self.decides else None,
-            self.threshold if self.decides else None,
-            plain,
-            bool((plain >= self.threshold) == self.high) if decided and plain is not None else None,
-            tuple(nearest),
-            tuple(matched),
-            flip[0] if flip else None,
-            self.outcome,
-            tuple(prototypes),
-            median[0] if median else None,
-            len(others),
+            id=self._id(row),
+            group=str(self.groups.labels[own]),
+            score=float(self.scores[row]),
+            selected=bool(self.selected[row]) if self.decides else None,
+            threshold=self.threshold if self.decides else None,
+            plain_score=plain,
+            plain_selected=plain_selected,
+            nearest=tuple(nearest),
+            matched=tuple(matched),
+            flip=next(iter(flip), None),
+            outcome=self.outcome,
+            prototypes=tuple(prototypes),
+            flip_prototype=next(iter(flip_prototype), None),
+            n_other=len(others),
         )
 
     def _checked(self, row: Any) -> int:
@@ -435,64 +442,28 @@ class Neighbourhood:
         row : int
             Row of the table, counted from 0.
         """
-        numbers, codes = self.points.numbers, self.points.codes
-        squared = np.zeros(len(self.points))
-        for column in numbers.T:
-            squared += (column - column[row]) ** 2
-        for code in codes.T:
-            mine = code[row]
-            squared += np.where(code == mine, 0, 1 * (code >= 0) + (mine >= 0))
-        return squared
+        everybody = np.arange(len(self.points))
+        return self.points.pair_costs(everybody, np.full(len(everybody), row))
 
-    def _shown(
-        self,
-        row: int,
-        rows: IndexArray,
-        distance: FloatArray,
-        n_nearest: int,
-        prototype: int | None,
-    ) -> list[Counterpart]:
-        """Return the nearest of some people, or their prototype; nobody if there are too few."""
-        wanted = n_nearest if prototype is None else prototype
-        if not len(rows) or (prototype is not None and len(rows) < prototype):
-            return []
-        near = distance[rows]
-        if wanted < len(rows):
-            kept = np.argpartition(near, wanted - 1)[:wanted]
-            rows, near = rows[kept], near[kept]
-        order = np.lexsort((rows, near))
-        rows, near = rows[order], near[order]
-        if prototype is None:
-            pairs = zip(rows.tolist(), near.tolist(), strict=True)
-            return [self._person(row, one, far) for one, far in pairs]
-        values = [_middle(column, rows) for column in self.columns]
-        return [
-            Counterpart(
-                str(self.groups.labels[self.groups.codes[rows[0]]]),
-                float(np.median(self.scores[rows])),
-                bool(self.selected[rows].mean() >= 0.5) if self.decides else None,
-                float(np.median(near)),
-                self._differing(row, values),
-                None,
-                len(rows),
-            )
-        ]
-
-    def _person(self, row: int, other: int, distance: float) -> Counterpart:
+    def _beside(
+        self, row: int, rows: IndexArray, near: FloatArray, is_prototype: bool
+    ) -> Counterpart:
+        """Return one person, or the medians of several, beside the person in a row."""
         return Counterpart(
-            str(self.groups.labels[self.groups.codes[other]]),
-            float(self.scores[other]),
-            bool(self.selected[other]) if self.decides else None,
-            distance,
-            self._differing(row, [_value(column, other) for column in self.columns]),
-            self._id(other),
+            group=str(self.groups.labels[self.groups.codes[rows[0]]]),
+            score=float(np.median(self.scores[rows])),
+            selected=bool(self.selected[rows].mean() >= 0.5) if self.decides else None,
+            distance=float(np.median(near)),
+            differing=self._differing(row, [_middle(column, rows) for column in self.columns]),
+            id=None if is_prototype else self._id(int(rows[0])),
+            n_people=len(rows),
         )
 
     def _differing(self, row: int, values: Sequence[Value]) -> tuple[Differing, ...]:
         """Return the columns that differ, with the largest contribution to the distance first."""
         found = []
         for column, span, other in zip(self.columns, self._ranges, values, strict=True):
-            own = _value(column, row)
+            own = _middle(column, np.array([row]))
             if own == other:
                 continue
             size = 2.0
@@ -519,21 +490,18 @@ class Neighbourhood:
 
     def _solve(self, first: int, second: int) -> None:
         """Match samples of two groups; keep the duals, and who is matched with whom."""
-        import ot  # it may load torch
-
         rows, others = self._sample(first), self._sample(second)
         places = np.repeat(rows, len(others)), np.tile(others, len(rows))
         cost = self.points.pair_costs(*places).reshape(len(rows), len(others))
         span = float(np.ptp(self.scores)) or 1.0
         price = _PRICE * (float(cost.max()) or 1.0) / span
-        gaps = np.abs(self.scores[rows][:, None] - self.scores[others])
-        plan, log = ot.lp.emd([], [], cost + price * gaps, numItermax=10_000_000, log=True)
-        there = others[plan.argmax(axis=1)].tolist()
-        back = rows[plan.argmax(axis=0)].tolist()
-        ahead = dict(zip(rows.tolist(), there, strict=True))
-        behind = dict(zip(others.tolist(), back, strict=True))
-        self._duals[first, second] = others, np.asarray(log["v"]), price, ahead
-        self._duals[second, first] = rows, np.asarray(log["u"]), price, behind
+        cost += price * np.abs(self.scores[rows][:, None] - self.scores[others])
+        shares = [np.full(len(own), 1.0 / len(own)) for own in (rows, others)]
+        plan, _, u, v = cheapest_plan(shares[0], shares[1], cost)
+        ahead = dict(zip(rows.tolist(), others[plan.argmax(axis=1)].tolist(), strict=True))
+        behind = dict(zip(others.tolist(), rows[plan.argmax(axis=0)].tolist(), strict=True))
+        self._duals[first, second] = others, v, price, ahead
+        self._duals[second, first] = rows, u, price, behind
 
     def _sample(self, code: int) -> IndexArray:
         rows = np.flatnonzero(self.groups.is_group(code))
@@ -542,13 +510,11 @@ class Neighbourhood:
         return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
 
 
-def _value(column: Column, row: int) -> Value:
-    if column.missing[row]:
-        return None
-    value = column.values[row]
-    if column.levels is None:
-        return float(value)
-    return str(plain_value(column.levels[int(value)]))
+def _nearest(rows: IndexArray, distance: FloatArray, n_most: int) -> IndexArray:
+    """Return the nearest of some people, the nearest first."""
+    if n_most < len(rows):
+        rows = rows[np.argpartition(distance[rows], n_most - 1)[:n_most]]
+    return rows[np.lexsort((rows, distance[rows]))]
 
 
 def _middle(column: Column, rows: IndexArray) -> Value:

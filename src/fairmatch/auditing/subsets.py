@@ -552,7 +552,7 @@ def _half_spaces(data: Audited, part: Part, features: FloatArray) -> HalfSpaces:
             second = (places[own] == pair[1]).astype(np.int8)
             of = None if weights is None else weights[own]
             found.append(half_space_gaps(scores[own], second, 2, of, features[own], directions))
-        gaps = np.asarray(data.width * np.fmax.reduce(found))
+        gaps: FloatArray = data.width * np.fmax.reduce(found)
         return gaps[~np.isnan(gaps)]
 
     gaps = largest(places)
