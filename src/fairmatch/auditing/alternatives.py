@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.auditing.facts import Alternative, Alternatives, Estimate
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.measures.registry import Measure, joined, of_averages
+from fairmatch.measures.intervals import joined
+from fairmatch.measures.registry import Measure, of_averages
 from fairmatch.people.checks import (
     FloatArray,
     check_length,

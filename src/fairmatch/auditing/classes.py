@@ -14,10 +14,10 @@ from fairmatch.auditing.gaps import largest_gap
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.people import Audited, Roster
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.measures.classes import ClassRates, class_rate_gaps
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.gaps import class_rate_gaps
 from fairmatch.measures.intervals import GroupPair
-from fairmatch.measures.registry import MEASURES, audited
+from fairmatch.measures.registry import MEASURES, Measure, audited
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.outcome import (
     Outcome,
@@ -148,7 +148,9 @@ def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts
     people = replace(roster.people, labels=labels)
     scored = ScoredPeople(people, vectors, Settings(outcome=outcome))
     names = tuple(map(str, outcome.classes))
-    cells = [ClassRates()] if labels is None else [ClassRates(), ClassRates("recall")]
+    cells = [MEASURES["demographic_parity_gap"]]
+    if labels is not None:
+        cells.append(MEASURES["true_positive_gap"])
     groups = tuple(_group(data, scored, code) for code in range(people.groups.n_groups))
     shares = {group.label: {None: group.shares, **group.confusion} for group in groups}
 
@@ -214,10 +216,10 @@ def _gap(data: Audited, scored: ScoredPeople, name: str) -> Gap:
     return largest_gap(found)
 
 
-def _cells(scored: ScoredPeople, gap: ClassRates, data: Audited) -> list[ClassCell]:
+def _cells(scored: ScoredPeople, measure: Measure, data: Audited) -> list[ClassCell]:
     """Return the table per class and pair; empty where a group has no rows of a class."""
     try:
-        found = class_rate_gaps(gap, scored, data.settings.confidence)
+        found = class_rate_gaps(measure, scored, data.settings.confidence)
     except LabelError:
         return []
     return [

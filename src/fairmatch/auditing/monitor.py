@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, logsumexp, xlog1py, xlogy
 
 from fairmatch.exceptions import GroupError, InputError, LabelError, ModelFileError
-from fairmatch.measures.registry import Measure, joined, of_averages
+from fairmatch.measures.intervals import joined
+from fairmatch.measures.registry import Measure, of_averages
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,

@@ -480,12 +480,9 @@ class Bound:
             return self._chance(people) if self.outcome.decides else 0.0, groups
         if self.outcome.decides:
             values = labels_of(people).values
-            known: Sequence[int | None] = BOUNDED[self.measure].labels
-            if self.outcome.several and not BOUNDED[self.measure].needs_coupling:
-                known = BOUNDED[self.measure].of_classes().labels(self.outcome)
             compared = [
                 groups if label is None else groups.take(np.flatnonzero(values == label))
-                for label in known
+                for label, _ in BOUNDED[self.measure].cells(self.outcome)
             ]
             halves = [noise(one) for one in compared]
             half = max(halves) if BOUNDED[self.measure].agg == "worst_case" else np.mean(halves)

@@ -12,7 +12,6 @@ from scipy.spatial.distance import cdist
 
 from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.classes import joined_points
-from fairmatch.measures.distributions import GroupScores
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.people import People
 from fairmatch.people.weights import Weights
@@ -62,10 +61,8 @@ class VectorAlignment:
         every = [people.groups.rows(code) for code in range(people.groups.n_groups)]
         sizes = np.array([weight.take(rows).total for rows in every])
         shares = sizes / sizes.sum()
-        groups = [
-            joined_points(GroupScores(scores[rows], weight.take(rows)), _POINTS) for rows in every
-        ]
-        support, mass = joined_points(GroupScores(scores, weight), _SUPPORT)
+        groups = [joined_points(scores[rows], weight.take(rows).values, _POINTS) for rows in every]
+        support, mass = joined_points(scores, weight.values, _SUPPORT)
         for _ in range(_ROUNDS):
             plans = [_plan(mass, own, support, points) for points, own in groups]
             means = [

@@ -10,9 +10,9 @@ from fairmatch.measures.changes import (
     subset_parity_gap,
     undesirable_flips,
 )
-from fairmatch.measures.classes import ClassRateGap
 from fairmatch.measures.conditional import ConditionalGap, StratumGap, conditional_gaps
 from fairmatch.measures.gaps import (
+    ClassRateGap,
     PairGap,
     SelectionRate,
     demographic_parity_gap,

@@ -216,12 +216,12 @@ def _gap(
     (label,) = measure.labels
     settings, codes = scored.settings, (source, target)
     unit = measure.unit_of(settings)
-    scored.comparable(codes, label)  # raise if no stratum can be compared
+    scored.within_strata(codes, label, lambda own: 0.0)  # raise if no stratum can be compared
     assert scored.people.strata is not None
     decides = measure.needs_decisions and settings.threshold is not None
     found, chance, disparity, accepted, rejected = [], [], 0.0, 0.0, 0.0
     for code, own in scored.within.items():
-        parts = [own._divided(group, label) for group in codes]
+        parts = [own.group(group, label) for group in codes]
         sizes = parts[0].weights.total, parts[1].weights.total
         levels = [
             measure.level(part, settings) / unit if size > 0.0 else None
@@ -238,7 +238,7 @@ def _gap(
         found.append(StratumGap(name, sizes, (levels[0], levels[1]), weight))
         chance.append(_chance(measure, own, codes, label) / unit if weight else 0.0)
         if decides:
-            everybody = {group: own._divided(group, label) for group in scored.codes}
+            everybody = {group: own.group(group, label) for group in scored.codes}
             sums = {group: part.weights.total for group, part in everybody.items()}
             hits = {
                 group: sums[group] * measure.level(part, settings) if sums[group] else 0.0
@@ -278,7 +278,7 @@ def _chance(
     measure: Measure, scored: ScoredPeople, codes: tuple[int, int], label: bool | None
 ) -> float:
     """Return the mean size of the difference if group labels were dealt out at random."""
-    first, second = (scored._divided(code, label) for code in codes)
+    first, second = (scored.group(code, label) for code in codes)
     settings = scored.settings
     counted = measure.needs_decisions and settings.threshold is not None
     if counted and not first.weights.is_survey and not second.weights.is_survey:

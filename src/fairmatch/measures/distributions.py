@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairmatch.exceptions import GroupError, LabelError
+from fairmatch.measures.classes import simplex_distance
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.outcome import PROBABILITY, Outcome, class_levels, largest_class
 from fairmatch.people.people import People
@@ -29,66 +30,43 @@ class Distances:
     total_variation: float
 
 
-@dataclass(frozen=True, eq=False)
-class SortedScores:
-    """The sorted scores of one group."""
-
-    values: FloatArray
-    shares: FloatArray | None
-
-    @classmethod
-    def of(cls, scores: FloatArray, weights: FloatArray | None) -> SortedScores:
-        """Sort the scores of a group."""
-        if weights is None:
-            return cls(np.sort(scores), None)
-        order = np.argsort(scores, kind="stable")
-        return cls(scores[order], weights[order] / weights.sum())
-
-    def distances(self, other: SortedScores) -> Distances:
-        """Compute every distance to another group in one merge of the sorted scores."""
-        area = largest = moved = last = 0.0
-        for values, difference, following in self._merged(other):
-            widths = np.diff(values if following is None else np.append(values, following))
-            area += float(np.abs(difference[: len(widths)]) @ widths)
-            # Among tied scores only the last difference is right. The others have no width.
-            steps = difference[np.append(values[1:] != values[:-1], True)]
-            largest = max(largest, float(np.abs(steps).max()))
-            moved += float(np.abs(np.diff(steps, prepend=last)).sum())
-            last = float(steps[-1])
-        return Distances(area, largest, moved / 2.0)
-
-    def _merged(self, other: SortedScores) -> Iterator[tuple[FloatArray, FloatArray, float | None]]:
-        """Yield the scores of two groups and the difference of their distribution functions.
-
-        A block holds scores, the difference after each score, and the score that follows the block
-        (None after the last block).
-        """
-        n_own, n_others = len(self.values), len(other.values)
-        carried: Any = 0 if self.shares is None else 0.0
-        for mine, theirs in _blocks(self.values, other.values):
-            runs = self.values[mine], other.values[theirs]
-            values = np.concatenate(runs)
-            # A stable sort of two sorted runs is one merge, in linear time.
-            order = np.argsort(values, kind="stable")
-            if self.shares is None or other.shares is None:
-                counts = np.cumsum(order < len(runs[0]), dtype=np.int64)
-                counts += carried
-                carried = counts[-1]
-                # Whole numbers make equal distributions differ by exactly zero.
-                done = np.arange(mine.start + theirs.start + 1, mine.stop + theirs.stop + 1)
-                whole = counts * np.int64(n_own + n_others) - done * np.int64(n_own)
-                difference = whole / (float(n_own) * float(n_others))
-            else:
-                steps = np.concatenate([self.shares[mine], -other.shares[theirs]])[order]
-                steps[0] += carried
-                difference = np.cumsum(steps)
-                carried = difference[-1]
-            ahead = (*self.values[mine.stop :][:1], *other.values[theirs.stop :][:1])
-            yield values[order], difference, min(ahead, default=None)
+Sorted: TypeAlias = tuple[FloatArray, FloatArray | None]
 
 
-def _blocks(first: FloatArray, second: FloatArray) -> Iterator[tuple[slice, slice]]:
-    """Yield the places of each block in both groups. Tied scores stay in one block."""
+def _distances(first: Sorted, second: Sorted) -> Distances:
+    """Compute every distance between two groups in one merge of sorted scores with weights."""
+    (values, mass), (others, other_mass) = first, second
+    area = largest = moved = last = 0.0
+    carried: Any = 0
+    # Weights are whole numbers without weights, so equal distributions differ by exactly zero.
+    total, other_total = (len(own) if by is None else by.sum() for own, by in (first, second))
+    for mine, theirs, following in _blocks(values, others):
+        merged = np.concatenate([values[mine], others[theirs]])
+        # A stable sort of two sorted runs is one merge, in linear time.
+        order = np.argsort(merged, kind="stable")
+        merged = merged[order]
+        if mass is None or other_mass is None:
+            steps = np.where(order < mine.stop - mine.start, other_total, -total)
+        else:
+            steps = np.append(mass[mine] * other_total, other_mass[theirs] * -total)[order]
+        steps[0] += carried
+        sums = np.cumsum(steps)
+        carried, difference = sums[-1], sums / (float(total) * float(other_total))
+        widths = np.diff(merged if following is None else np.append(merged, following))
+        area += float(np.abs(difference[: len(widths)]) @ widths)
+        # Among tied scores only the last difference is right. The others have no width.
+        difference = difference[np.append(merged[1:] != merged[:-1], True)]
+        largest = max(largest, float(np.abs(difference).max()))
+        moved += float(np.abs(np.diff(difference, prepend=last)).sum())
+        last = float(difference[-1])
+    return Distances(area, largest, moved / 2.0)
+
+
+def _blocks(first: FloatArray, second: FloatArray) -> Iterator[tuple[slice, slice, float | None]]:
+    """Yield the places of each block in both groups, and the score that follows the block.
+
+    Tied scores stay in one block.
+    """
     sizes, longer = [len(first), len(second)], max(first, second, key=len)
     n_blocks = -(-sum(sizes) // _BLOCK_ROWS)
     cuts = longer[np.arange(1, n_blocks) * len(longer) // n_blocks]
@@ -96,7 +74,8 @@ def _blocks(first: FloatArray, second: FloatArray) -> Iterator[tuple[slice, slic
     places = np.vstack([[0, 0], np.column_stack(ends), sizes]).tolist()
     for start, end in pairwise(places):
         if end != start:
-            yield slice(start[0], end[0]), slice(start[1], end[1])
+            ahead = (*first[end[0] :][:1], *second[end[1] :][:1])
+            yield slice(start[0], end[0]), slice(start[1], end[1]), min(ahead, default=None)
 
 
 @dataclass(frozen=True)
@@ -142,9 +121,10 @@ class GroupScores:
         self._cells: dict[int, GroupScores] = {}
 
     @cached_property
-    def mean(self) -> float:
-        """The mean score."""
-        return float(np.average(self.values, weights=self.weights.values))
+    def mean(self) -> Any:
+        """The mean score, or the mean vector of class probabilities."""
+        mean = np.average(self.values, axis=0, weights=self.weights.values)
+        return mean if self.values.ndim > 1 else float(mean)
 
     def selected(self, settings: Settings) -> BoolArray:
         """Return who has the favourable outcome."""
@@ -155,7 +135,7 @@ class GroupScores:
     def rate(self, settings: Settings) -> float:
         """Return the share of people with the favourable outcome, or the mean score."""
         if settings.threshold is None:
-            return self.mean
+            return float(self.mean)
         return float(np.average(self.selected(settings), weights=self.weights.values))
 
     def counts(self, settings: Settings) -> tuple[float, int]:
@@ -181,29 +161,38 @@ class GroupScores:
         return self._cells[cell]
 
     @cached_property
-    def _sorted(self) -> SortedScores:
-        return SortedScores.of(self.values, self.weights.values)
+    def _sorted(self) -> Sorted:
+        """The scores in order, with their weights."""
+        if self.weights.values is None:
+            return np.sort(self.values), None
+        order = np.argsort(self.values, kind="stable")
+        return self.values[order], self.weights.values[order]
 
     def distances(self, other: GroupScores) -> Distances:
         """Return how far the distributions of two groups are from each other."""
         if other not in self._distances:
-            self._distances[other] = self._sorted.distances(other._sorted)
+            self._distances[other] = _distances(self._sorted, other._sorted)
         return self._distances[other]
+
+    def wasserstein(self, other: GroupScores) -> float:
+        """Return the mean distance of the distributions; of vectors, with half the L1 distance."""
+        if self.values.ndim == 1:
+            return self.distances(other).wasserstein
+        first, second = ((own.values, own.weights.values) for own in (self, other))
+        return simplex_distance(first, second)
 
     def total_variation(self, other: GroupScores, settings: Settings) -> float:
         """Return the total variation between two groups, exact or in equal bins of the range."""
         if settings.bins is None:
             return self.distances(other).total_variation
-        apart = self._binned(settings.bins, settings.within) - other._binned(
-            settings.bins, settings.within
-        )
-        return float(np.abs(apart).sum() / 2.0)
+        cut = settings.bins, settings.within
+        return float(np.abs(self._binned(*cut) - other._binned(*cut)).sum() / 2.0)
 
     def _binned(self, bins: int, within: tuple[float, float]) -> FloatArray:
         """Return the share of the group in each bin, and on each border between two bins."""
         borders = within[0] + (within[1] - within[0]) * bin_borders(bins)
         if self.weights.values is None:  # without another pass over all scores
-            places = np.searchsorted(self._sorted.values, borders)
+            places = np.searchsorted(self._sorted[0], borders)
             counts = np.diff(places, prepend=0, append=len(self.values)).astype(np.float64)
         else:
             place = np.searchsorted(borders, self.values, side="right")
@@ -279,51 +268,41 @@ class ScoredPeople:
     @cached_property
     def within(self) -> dict[int, ScoredPeople]:
         """The people of every stratum with their scores, by the code of the stratum."""
-        people = self.people
-        assert people.strata is not None
+        people, strata = self.people, self.people.strata
+        assert strata is not None
+        bare = People(people.groups, labels=people.labels, weight=people.weight)
         return {
             code: ScoredPeople(
-                People(
-                    people.groups.take(rows),
-                    labels=None if people.labels is None else people.labels.take(rows),
-                    weight=None if people.weight is None else people.weight.take(rows),
-                ),
+                bare.take(rows),
                 self.scores[rows],
                 self.settings,
-                f"the stratum {people.strata.labels[code]!r}",
+                f"the stratum {strata.labels[code]!r}",
             )
-            for code, rows in people.strata.rows_of(np.arange(len(people))).items()
+            for code, rows in strata.rows_of(np.arange(len(people))).items()
         }
 
-    def comparable(
-        self, codes: tuple[int, int], label: int | None = None
-    ) -> list[tuple[float, int, ScoredPeople]]:
-        """Return the strata with people of both groups: their weight, code and people.
+    def within_strata(
+        self, codes: tuple[int, int], label: int | None, gap: Callable[[ScoredPeople], float]
+    ) -> float:
+        """Return a gap between two groups: the mean of those within strata, if there are strata.
 
-        Strata weigh by their people of the two groups, and the weights sum to 1. Raise if no
-        stratum has people of both groups.
+        Strata weigh by their people of the two groups. Raise if none has people of both.
         """
+        if self.people.strata is None:
+            return gap(self)
         found = []
-        for stratum, scored in self.within.items():
-            sizes = [scored._divided(code, label).weights.total for code in codes]
+        for own in self.within.values():
+            sizes = [own.group(code, label).weights.total for code in codes]
             if min(sizes) > 0.0:
-                found.append((sum(sizes), stratum, scored))
+                found.append((sum(sizes), own))
         if not found:
             names = [repr(self.people.groups.labels[code]) for code in codes]
             raise GroupError(
                 f"No stratum holds people of both {' and '.join(names)}, so they cannot be "
                 "compared. Condition on fewer factors, or on wider bands.",
             )
-        total = sum(weight for weight, _, _ in found)
-        return [(weight / total, stratum, scored) for weight, stratum, scored in found]
-
-    def within_strata(
-        self, codes: tuple[int, int], label: int | None, gap: Callable[[ScoredPeople], float]
-    ) -> float:
-        """Return a gap between two groups: the mean of those within strata, if there are strata."""
-        if self.people.strata is None:
-            return gap(self)
-        return sum(weight * gap(own) for weight, _, own in self.comparable(codes, label))
+        total = sum(weight for weight, _ in found)
+        return sum(weight / total * gap(own) for weight, own in found)
 
     @cached_property
     def levels(self) -> ScoredPeople:
@@ -342,18 +321,20 @@ class ScoredPeople:
         positive = self.people.positive
         return positive if positive is None or self.settings.favourable == "high" else ~positive
 
-    def part(self, code: int, label: int | None = None) -> GroupScores:
-        """Return the scores of a group: of everybody, or of people with one label."""
-        own, name = self._divided(code, label), self.people.groups.labels[code]
+    def part(self, code: int, label: int | None = None, cell: int | None = None) -> GroupScores:
+        """Return the scores of a group: of everybody, or of people with one label.
+
+        With a ``cell``, they say who is decided to be in this one of several classes.
+        """
+        own, name = self.group(code, label, cell), self.people.groups.labels[code]
         where, error = self.where, GroupError if label is None else LabelError
-        if label is not None and self.settings.outcome.several:
-            where = f"the rows whose label is {self.settings.outcome.classes[label]!r}"
-        elif label is not None:
+        if label is not None:
             assert self.people.labels is not None
             assert self.people.labels.classes is not None
-            is_positive = label == (self.settings.favourable == "high")
-            positive = self.people.labels.classes[1]
-            where = f"the rows whose label is {'' if is_positive else 'not '}{positive!r}"
+            several = self.settings.outcome.several
+            is_own = several or label == (self.settings.favourable == "high")
+            shown = self.people.labels.classes[label if several else 1]
+            where = f"the rows whose label is {'' if is_own else 'not '}{shown!r}"
         if len(own.values) == 0:
             raise error(
                 f"Group {name!r} has no rows in {where}, and a gap compares groups that have "
@@ -366,22 +347,23 @@ class ScoredPeople:
             )
         return own
 
-    def counts(self, code: int, label: int | None = None) -> tuple[float, int]:
+    def counts(
+        self, code: int, label: int | None = None, cell: int | None = None
+    ) -> tuple[float, int]:
         """Return how many people of a group have the favourable outcome, and how many it has.
 
         With survey weights, both are of the effective number of people.
         """
-        return self._divided(code, label).counts(self.settings)
+        return self.group(code, label, cell).counts(self.settings)
 
-    def _divided(self, code: int, label: int | None) -> GroupScores:
+    def group(self, code: int, label: int | None = None, cell: int | None = None) -> GroupScores:
+        """Return what `part` returns, also of nobody."""
         if (code, label) not in self._parts:
             inside = self.people.groups.is_group(code)
-            if label is not None and self.settings.outcome.several:
+            if label is not None:
                 assert self.people.labels is not None
-                inside &= self.people.labels.values == label
-            elif label is not None:
-                assert self.deserving is not None
-                assert self.people.labels is not None
-                inside &= (self.deserving == label) & self.people.labels.known
+                is_high = self.settings.favourable == "high"
+                inside &= self.people.labels.values == (label if is_high else not label)
             self._parts[code, label] = GroupScores(self.scores[inside], self.weights.take(inside))
-        return self._parts[code, label]
+        own = self._parts[code, label]
+        return own if cell is None else own.against_rest(cell, self.settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -13,13 +12,8 @@ from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling, check_coupling
-from fairmatch.measures.classes import (
-    ClassRateGap,
-    ClassRates,
-    class_rate_gaps,
-    favoured_share,
-)
 from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.intervals import GroupPair, rate_difference
 from fairmatch.measures.registry import MEASURES, Measure, gap_values, read_measure
 from fairmatch.people.checks import (
     FloatArray,
@@ -811,25 +805,10 @@ def gaps_by_pair(
             names[a],
             names[b],
             asked.between(scored, (a, b)),
-            _better(names[a], names[b], _difference(asked, scored, (a, b))),
+            _better(names[a], names[b], -asked.difference(scored, (a, b))),
         )
         for a, b in combinations(scored.codes, 2)
     ]
-
-
-def _difference(measure: Measure, scored: ScoredPeople, codes: tuple[int, int]) -> float:
-    """Return the first group's level minus the second's, summed over classes, within strata."""
-    if scored.settings.outcome.several:
-        return favoured_share(scored, codes[0]) - favoured_share(scored, codes[1])
-
-    def difference(own: ScoredPeople, label: bool | None) -> float:
-        first, second = (measure.level(own.part(code, label), own.settings) for code in codes)
-        return first - second
-
-    return sum(
-        scored.within_strata(codes, label, partial(difference, label=label))
-        for label in measure.labels
-    )
 
 
 def _better(first: Any, second: Any, difference: float) -> Any:
@@ -898,8 +877,8 @@ def gaps_by_class(
         sample_weight=sample_weight,
     )  # fmt: skip
     check_number("confidence", confidence, "(0, 1)")
-    if not isinstance(asked.several, ClassRates):
-        known = [name for name, one in MEASURES.items() if isinstance(one.several, ClassRates)]
+    if not (asked.several and asked.needs_decisions):
+        known = [name for name, own in MEASURES.items() if own.several and own.needs_decisions]
         raise InputError(
             f"measure={asked.name!r} has no rates of classes; choose one of {', '.join(known)}.",
             parameter="measure",
@@ -917,7 +896,62 @@ def gaps_by_class(
         classes=outcome.classes,
     )
     scored = ScoredPeople(people, scores, Settings(outcome=outcome))
-    return class_rate_gaps(asked.several, scored, confidence)
+    return class_rate_gaps(asked, scored, confidence)
+
+
+@dataclass(frozen=True)
+class ClassRateGap:
+    """How often two groups get one class.
+
+    Examples
+    --------
+    >>> ClassRateGap("a", "b", "low", None, (0.25, 0.75), 0.3, 0.6).value
+    0.5
+    """
+
+    #: The two groups.
+    first: Any
+    second: Any
+    decided: Any  #: The class that people get.
+    given: Any  #: The true class of the people who are compared; None is everybody.
+    rates: tuple[float, float]  #: Shares of the two groups who get the class.
+    #: Interval of the second share minus the first.
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The absolute difference of the two shares."""
+        return abs(self.rates[1] - self.rates[0])
+
+
+def class_rate_gaps(
+    measure: Measure, scored: ScoredPeople, confidence: float
+) -> list[ClassRateGap]:
+    """Return the rates of all pairs of groups and cells, with intervals that hold at once."""
+    names, classes = scored.people.groups.labels, scored.settings.outcome.classes
+    pairs = list(combinations(scored.codes, 2))
+    cells = [
+        (label, cell)
+        for label, own in measure.cells(scored.settings.outcome)
+        for cell in own
+        if cell is not None
+    ]
+    level = 1.0 - (1.0 - confidence) / (len(pairs) * len(cells))
+    return [
+        ClassRateGap(
+            names[codes[0]],
+            names[codes[1]],
+            classes[cell],
+            None if label is None else classes[label],
+            (scored.part(codes[0], label, cell).mean, scored.part(codes[1], label, cell).mean),
+            *rate_difference(
+                *GroupPair(scored, codes, 0, np.random.default_rng).counts(label, cell), level
+            ),
+        )
+        for codes in pairs
+        for label, cell in cells
+    ]
 
 
 @dataclass(frozen=True)

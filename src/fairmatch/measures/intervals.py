@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
+from fairmatch.measures.classes import distance_on, half_l1, joined_points
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings, bin_borders
 from fairmatch.measures.exact import largest_gap_limit
 from fairmatch.people.checks import FloatArray
+from fairmatch.people.outcome import Outcome
 from fairmatch.people.weights import Moments, Weights
 
 Limits: TypeAlias = tuple[float, float]
@@ -257,9 +259,7 @@ def mean_difference(
 
 def weighted_mean_interval(moments: Moments, confidence: float, width: float = 1.0) -> Limits:
     """Return Student's interval of a weighted mean of numbers in a range of this width."""
-    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * float(
-        np.sqrt(moments.error(width))
-    )
+    half = _half_width((moments,), confidence, width)
     return moments.mean - half, moments.mean + half
 
 
@@ -267,18 +267,17 @@ def weighted_mean_difference(
     first: Moments, second: Moments, confidence: float, width: float = 1.0
 ) -> Limits:
     """Return Welch's interval of the second weighted mean minus the first."""
-    parts = np.array([first.error(width), second.error(width)])
-    difference = second.mean - first.mean
+    half = _half_width((first, second), confidence, width)
+    return second.mean - first.mean - half, second.mean - first.mean + half
+
+
+def _half_width(moments: Sequence[Moments], confidence: float, width: float) -> float:
+    parts = np.array([own.error(width) for own in moments])
     if not parts.any():  # numbers without known bounds, all equal in each group
-        return difference, difference
-    freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
+        return 0.0
+    freedoms = np.maximum([own.size - 1.0 for own in moments], 1.0)
     freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
-    half = _quantile(freedom, confidence) * float(np.sqrt(parts.sum()))
-    return difference - half, difference + half
-
-
-def _quantile(freedom: float, confidence: float) -> float:
-    return -float(stdtrit(freedom, (1.0 - confidence) / 2.0))
+    return -float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * float(np.sqrt(parts.sum()))
 
 
 def rate_gaps_limit(
@@ -479,14 +478,11 @@ class ScoreGrid:
     def wasserstein(self, confidence: float) -> Interval:
         """Compute the interval of the area between the distribution functions."""
         widths = np.diff(self.values)
-        interval = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
         # The area is the largest gap between the means of a function with slopes 1 and -1. Two such
         # functions are used: the score itself, and the one whose gap is largest in the sample.
         means = self.mean_gap(confidence)
-        interval = self._closed(interval, means.low, confidence)
-        return replace(
-            interval, high=max(interval.high, means.high, self._slope_limit(widths, confidence))
-        )
+        most = max(means.high, self._slope_limit(widths, confidence))
+        return self._distance(lambda d: d[..., :-1] * widths, _length, confidence, means.low, most)
 
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
         """Return the upper limit of the gap between the means of a function of the score.
@@ -502,21 +498,18 @@ class ScoreGrid:
 
     def kolmogorov_smirnov(self, confidence: float) -> Interval:
         """Compute the interval of the largest difference between the distribution functions."""
-        interval = self._distance(lambda d: d, _largest, confidence)
-        limit = self._rate_limit(np.cumsum(self.counts, axis=1), confidence)
+        most = self._rate_limit(np.cumsum(self.counts, axis=1), confidence)
+        least = self._apart(self._estimate, confidence)
+        interval = self._distance(lambda d: d, _largest, confidence, least, most)
         # The place of the largest difference is chosen by chance too, so the inversion puts the
         # lower limit too high. A distance is never wrong by more than the length of the noise.
         wrong = float(np.quantile(_largest(self._noise), confidence))
         low = max(float(_largest(self._estimate)) - wrong, 0.0)
-        interval = replace(interval, low=min(interval.low, low), high=max(interval.high, limit))
-        return self._closed(interval, self._apart(self._estimate, confidence), confidence)
+        return replace(interval, low=min(interval.low, low))
 
     def total_variation(self, confidence: float) -> Interval:
         """Compute the interval of half the summed difference over the bins."""
         ends = np.append(self._starts, len(self.values) - 1)
-        interval = self._distance(
-            lambda d: np.diff(d[..., ends], axis=-1, prepend=0.0) / 2.0, _length, confidence
-        )
         # The total variation is the largest difference of rates over all sets of bins. The sets
         # used are: all bins up to a border, each bin alone, and all bins in which the sample shows
         # a larger share of the first group.
@@ -524,16 +517,17 @@ class ScoreGrid:
         each = np.diff(below, axis=1, prepend=0)
         more = each[0] / self.sizes[0] > each[1] / self.sizes[1]
         sets = np.column_stack([below, each, each[:, more].sum(axis=1)])
-        interval = self._closed(interval, self._apart(self._estimate[ends], confidence), confidence)
-        return replace(interval, high=max(interval.high, self._rate_limit(sets, confidence)))
+        return self._distance(
+            lambda d: np.diff(d[..., ends], axis=-1, prepend=0.0) / 2.0,
+            _length,
+            confidence,
+            self._apart(self._estimate[ends], confidence),
+            self._rate_limit(sets, confidence),
+        )
 
     def reaches(self, confidence: float) -> bool:
         """Return whether there are enough permutations to reject at this level of confidence."""
         return 1.0 / (1 + self._n_resamples) <= (1.0 - confidence) / 2.0
-
-    def _closed(self, interval: Interval, low: float, confidence: float) -> Interval:
-        """Return the interval with lower limit ``low`` if there are too few permutations."""
-        return interval if self.reaches(confidence) else replace(interval, low=low)
 
     def _apart(self, differences: FloatArray, confidence: float) -> float:
         """Return a lower limit of the largest difference between the distribution functions.
@@ -551,18 +545,28 @@ class ScoreGrid:
         return float(max(-low.min(), high.max()))
 
     def _distance(
-        self, part: Callable[[FloatArray], FloatArray], norm: Norm, confidence: float
+        self,
+        part: Callable[[FloatArray], FloatArray],
+        norm: Norm,
+        confidence: float,
+        least: float,
+        most: float,
     ) -> Interval:
+        """Return the interval of a norm, which reaches up to ``most``.
+
+        Its lower limit is ``least`` if there are too few permutations for a test.
+        """
         estimate = part(self._estimate)
         low, high = norm_interval(estimate, part(self._noise), norm, confidence)
-        if not self.reaches(confidence):  # then the lower limit has a closed form
-            return Interval(low, high)
+        if not self.reaches(confidence):
+            return Interval(least, max(high, most))
         permuted = norm(part(self._permuted))
         # A permutation that equals the observed distance up to rounding counts as reaching it.
         reached = int((permuted >= norm(estimate) * (1.0 - 1e-9)).sum())
         p_value = (1 + reached) / (1 + len(permuted))
         # A lower limit may be wrong only half as often as an interval.
-        return Interval(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
+        low = 0.0 if p_value > (1.0 - confidence) / 2.0 else low
+        return Interval(low, max(high, most), p_value)
 
 
 def _people(weights: Weights) -> FloatArray:
@@ -682,9 +686,9 @@ class GroupPair:
         """Return the scores of the first group and of the second, for one class or everybody."""
         return self.scored.part(self.codes[0], label), self.scored.part(self.codes[1], label)
 
-    def counts(self, label: bool | None) -> tuple[Counts, Sizes]:
+    def counts(self, label: int | None, cell: int | None = None) -> tuple[Counts, Sizes]:
         """Return the selected people and all people of both groups, for one class or everybody."""
-        first, second = (self.scored.counts(code, label) for code in self.codes)
+        first, second = (self.scored.counts(code, label, cell) for code in self.codes)
         return (first[0], second[0]), (first[1], second[1])
 
     def method(self, kind: str) -> str:
@@ -694,13 +698,10 @@ class GroupPair:
     @cached_property
     def grid(self) -> ScoreGrid:
         """The scores of both groups as shares of their range, counted in cells and resampled."""
-        first, second = self.parts()
-        shares = self.scored.settings.shares
-        scores = shares(first.values), shares(second.values)
-        weights = first.weights, second.weights
+        parts = self.parts()
         return ScoreGrid(
-            scores,
-            weights,
+            [self.scored.settings.shares(own.values) for own in parts],
+            [own.weights for own in parts],
             bins=SCORE_BINS,
             n_resamples=self.n_resamples,
             generator=self.stream(0),
@@ -709,44 +710,74 @@ class GroupPair:
 
 
 Labels: TypeAlias = tuple[bool | None, ...]
+Cells: TypeAlias = list[tuple[int | None, tuple[int | None, ...]]]
 IntervalMethod: TypeAlias = Callable[[GroupPair, Labels, float], Interval]
 
 
-def interval_of_rates(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
-    """Return the interval of a gap of selection rates, or of the mean of such gaps by class."""
-    if len(labels) == 1:
-        limits = fold(rate_difference(*pair.counts(labels[0]), confidence))
-        return Interval(*limits, method=pair.method("rates"))
-    counts, sizes = zip(*(pair.counts(label) for label in labels), strict=True)
-    drawn: dict[str, Any] = {"n_resamples": pair.n_resamples, "generator": pair.stream(1)}
-    return Interval(
-        *mean_of_rate_gaps(counts, sizes, confidence, **drawn), method=pair.method("odds")
-    )
+def joined(gaps: Sequence[float] | Sequence[FloatArray], agg: str) -> FloatArray:
+    """Return the mean of the gaps of the classes, or the largest of them: numbers or arrays."""
+    return np.asarray(np.max(gaps, axis=0) if agg == "worst_case" else sum(gaps) / len(gaps))
 
 
-def interval_of_worst_rate(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
-    """Return the interval of the largest of the gaps of selection rates by class.
+def compared_cells(labels: Labels, outcome: Outcome) -> Cells:
+    """Return the labels within which decisions are compared, each with the decided classes.
 
-    The intervals of all classes hold at once, so their largest ends hold as well.
+    None is everybody, and the favourable one of two classes. Of several classes, a gap within one
+    label compares who rightly gets a class, and a gap within both compares all that people get.
     """
-    level = 1.0 - (1.0 - confidence) / len(labels)
-    limits = [fold(rate_difference(*pair.counts(label), level)) for label in labels]
-    low, high = (max(ends) for ends in zip(*limits, strict=True))
-    return Interval(low, high, method=f"{pair.method('rates')}; both classes at once by Bonferroni")
+    every = tuple(range(len(outcome.classes)))
+    if not every:
+        return [(label, (None,)) for label in labels]
+    if labels == (None,):
+        return [(None, every)]
+    if len(labels) > 1:
+        return [(label, every) for label in every]
+    return [(label, (label,)) for label in outcome.favourable or every]
+
+
+def interval_of_rates(
+    pair: GroupPair, labels: Labels, confidence: float, agg: str = "mean"
+) -> Interval:
+    """Return the interval of a gap of selection rates, or of the mean or the largest by class.
+
+    For the largest, and for several classes, the intervals of all rates hold at once.
+    """
+    outcome = pair.scored.settings.outcome
+    if agg == "mean" and len(labels) > 1 and not outcome.several:
+        counts, sizes = zip(*(pair.counts(label) for label in labels), strict=True)
+        drawn: dict[str, Any] = {"n_resamples": pair.n_resamples, "generator": pair.stream(1)}
+        limits = mean_of_rate_gaps(counts, sizes, confidence, **drawn)
+        return Interval(*limits, method=pair.method("odds"))
+    cells = compared_cells(labels, outcome)
+    n_cells = sum(len(own) for _, own in cells)
+    level = 1.0 - (1.0 - confidence) / n_cells
+    ends = [
+        np.max([fold(rate_difference(*pair.counts(label, cell), level)) for cell in own], axis=0)
+        for label, own in cells
+    ]
+    low, high = joined(ends, agg if len(labels) > 1 else "worst_case").tolist()
+    at_once = "; all classes at once by Bonferroni" if n_cells > 1 else ""
+    return Interval(low, high, method=f"{pair.method('rates')}{at_once}")
 
 
 def interval_of_scores(name: str) -> IntervalMethod:
     """Return the method for a gap of scores. ``name`` is that of its interval in `ScoreGrid`."""
 
     def interval(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
-        if pair.scored.is_decision:
-            found, kind = _interval_of_ones(pair, confidence), "rates"
+        settings, kind = pair.scored.settings, "means"
+        if settings.outcome.several:
+            return _interval_of_vectors(pair, name, confidence)
+        if pair.scored.is_decision:  # the share of people at the upper end
+            rates = [own.weights.rate(own.values > settings.within[0]) for own in pair.parts()]
+            (hits, size), (others, n_others) = ((own.hits, own.people) for own in rates)
+            limits = fold(rate_difference((hits, others), (size, n_others), confidence))
+            found, kind = Interval(*limits), "rates"
         else:
             found = getattr(pair.grid, name)(confidence)
-            kind = "distances" if pair.grid.reaches(confidence) else "many"
-            kind = "means" if name == "mean_gap" else kind
+            if name != "mean_gap":
+                kind = "distances" if pair.grid.reaches(confidence) else "many"
         # The grid knows scores as shares of their range. Gaps of shares of people have no unit.
-        unit = pair.scored.settings.width if name in ("mean_gap", "wasserstein") else 1.0
+        unit = settings.width if name in ("mean_gap", "wasserstein") else 1.0
         return replace(
             found, low=unit * found.low, high=unit * found.high, method=pair.method(kind)
         )
@@ -754,12 +785,41 @@ def interval_of_scores(name: str) -> IntervalMethod:
     return interval
 
 
-def _interval_of_ones(pair: GroupPair, confidence: float) -> Interval:
-    """Return the interval of a gap of decisions: that of the shares of people at the upper end."""
-    least = pair.scored.settings.within[0]
-    first, second = (own.weights.rate(own.values > least) for own in pair.parts())
-    hits, people = (first.hits, second.hits), (first.people, second.people)
-    return Interval(*fold(rate_difference(hits, people, confidence)))
+# The bootstrap of a distance of vectors counts people in this many cells.
+_VECTOR_CELLS, _VECTOR_DRAWS = 96, 300
+
+
+def _interval_of_vectors(pair: GroupPair, name: str, confidence: float) -> Interval:
+    """Return the interval of half the L1 distance between mean vectors, or that of a distance.
+
+    By the triangle inequality the distance is wrong by at most the distance that sampling makes
+    between a group and itself. The bootstrap states how large that is.
+    """
+    first, second = pair.parts()
+    generator, noise = pair.stream(2), 0.0
+    for own in (first, second):
+        mass = own.weights.evidence
+        # One more person with equal shares keeps a class that nobody has from being certain.
+        values = np.vstack([own.values, np.full(own.values.shape[1], 1.0 / own.values.shape[1])])
+        shares = np.append(np.ones(len(own.values)) if mass is None else mass, 1.0)
+        spread = np.cov(values.T, aweights=shares) if len(values) > 2 else np.eye(len(values.T))
+        drawn = generator.standard_normal((pair.n_resamples, len(spread)))
+        levels, axes = np.linalg.eigh(spread / max(own.weights.size, 1.0))
+        noise = noise + (drawn * np.sqrt(np.maximum(levels, 0.0))) @ axes.T
+    difference = second.mean - first.mean
+    low, high = norm_interval(difference / 2.0, np.asarray(noise) / 2.0, _length, confidence)
+    if name == "mean_gap":
+        return Interval(low, high, method="normal noise of both mean vectors")
+    generator, value = pair.stream(3), first.wasserstein(second)
+    wrong = np.zeros(_VECTOR_DRAWS)
+    for own in (first, second):
+        points, shares = joined_points(own.values, own.weights.values, _VECTOR_CELLS)
+        cost, size = half_l1(points, points), own.weights.worth
+        counts = generator.multinomial(size, shares / shares.sum(), size=_VECTOR_DRAWS)
+        wrong += [distance_on(count / size, shares, cost) for count in counts]
+    most = float(np.quantile(wrong, confidence))
+    method = "bootstrap of each group in cells, and the triangle inequality"
+    return Interval(max(value - most, low), value + most, method=method)
 
 
 LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], float]
@@ -787,8 +847,15 @@ def limit_of_means(groups: Sequence[GroupScores], error: float, settings: Settin
     """Return an upper limit of the largest gap of mean scores over pairs of groups.
 
     The scores of unweighted people in known bounds have the interval of `mean_difference`. Others
-    have Welch's interval.
+    have Welch's interval. That of mean vectors is half the sum of the limits of all classes.
     """
+    if groups[0].values.ndim > 1:
+        classes = range(groups[0].values.shape[1])
+        columns = [
+            [GroupScores(own.values[:, at], own.weights) for own in groups] for at in classes
+        ]
+        limits = [limit_of_means(own, error / len(columns), settings) for own in columns]
+        return min(sum(limits) / 2.0, 1.0)
     bounded, level = not settings.outcome.has_unit, 1.0 - 2.0 * error
     if min(group.weights.size for group in groups) < 2.0:
         return 1.0 if bounded else float("inf")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -17,17 +18,18 @@ import numpy as np
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.measures.chance import Alike, Distance
-from fairmatch.measures.classes import ClassGap, ClassRates, ClassScores
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import (
+    Cells,
     GroupPair,
     Interval,
     IntervalMethod,
     Labels,
     LimitMethod,
+    compared_cells,
     interval_of_rates,
     interval_of_scores,
-    interval_of_worst_rate,
+    joined,
     limit_of_means,
     limit_of_rates,
 )
@@ -36,14 +38,14 @@ from fairmatch.people.checks import FloatArray
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
 
-Level: TypeAlias = Callable[[GroupScores, Settings], float]
+Level: TypeAlias = Callable[[GroupScores, Settings], Any]
 
 
 def _selection(group: GroupScores, settings: Settings) -> float:
     return group.rate(settings)
 
 
-def _mean_score(group: GroupScores, settings: Settings) -> float:
+def _mean_score(group: GroupScores, settings: Settings) -> Any:
     return group.mean
 
 
@@ -93,8 +95,9 @@ class Measure:
     needs_number: bool = False
     #: Whether audits show the measure. The worst case of the odds is one of two gaps they show.
     audited: bool = True
-    #: What the measure is for three or more classes. Without it, it is for two classes only.
-    several: ClassGap | None = None
+    #: What the measure compares where there are three or more classes, as a heading. Without it,
+    #: the measure is for two classes only.
+    several: str | None = None
     #: Title and words where the scores are predictions of a number, if they differ.
     predicted: tuple[str, str] | None = None
 
@@ -135,44 +138,70 @@ class Measure:
 
     def between(self, scored: ScoredPeople, codes: tuple[int, int]) -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
-        if scored.settings.outcome.several:
-            own = self.of_classes()
-            return own.joined(own.gaps(scored, codes))
-        return float(joined([self._pair(scored, codes, label) for label in self.labels], self.agg))
+        scored = self._compared(scored)
+        return self._joined(
+            [self._gap(scored, codes, *own) for own in self.cells(scored.settings.outcome)]
+        )
 
-    def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
-        """Return the gap between two groups within one class."""
+    def _compared(self, scored: ScoredPeople) -> ScoredPeople:
+        """Return people with the scores that are compared: places of classes that are in order."""
+        line = scored.settings.outcome.ordered and not self.needs_decisions
+        return scored.levels if line else scored
 
-        def gap(own: ScoredPeople) -> float:
-            first, second = (own.part(code, label) for code in codes)
+    def cells(self, outcome: Outcome) -> Cells:
+        """Return the labels within which groups are compared, each with the decided classes."""
+        return compared_cells(self.labels, outcome if self.needs_decisions else PROBABILITY)
+
+    def _joined(self, gaps: Sequence[float]) -> float:
+        return float(joined(gaps, self.agg if len(self.labels) > 1 else "worst_case"))
+
+    def _gap(
+        self,
+        scored: ScoredPeople,
+        codes: tuple[int, int],
+        label: int | None,
+        cells: Sequence[int | None],
+    ) -> float:
+        """Return the gap between two groups within one class: the largest over decided classes."""
+
+        def gap(own: ScoredPeople, cell: int | None) -> float:
+            first, second = (own.part(code, label, cell) for code in codes)
             if self.distance is not None:
                 found = self.distance(first, second, own.settings)
             else:
-                found = abs(self.level(first, own.settings) - self.level(second, own.settings))
+                apart = self.level(first, own.settings) - self.level(second, own.settings)
+                found = float(np.abs(apart).sum()) / (2.0 if np.ndim(apart) else 1.0)
             return found / self.unit_of(own.settings)
 
-        return scored.within_strata(codes, label, gap)
+        return max(scored.within_strata(codes, label, partial(gap, cell=cell)) for cell in cells)
 
-    def of_classes(self) -> ClassGap:
-        """Return what the measure is for several classes. Raise if it is nothing."""
-        if self.several is None:
-            raise InputError(
-                f"{self.name} is for two classes, and there are more. Choose one of "
-                f"{', '.join(name for name, own in MEASURES.items() if own.several)}.",
-                parameter="measure",
+    def difference(self, scored: ScoredPeople, codes: tuple[int, int]) -> float:
+        """Return the second group's level minus the first's, summed over the classes.
+
+        Levels of several classes are the shares of people who get a favourable one.
+        """
+        outcome = scored.settings.outcome
+        if outcome.several:
+            first, second = (
+                sum(scored.part(code, None, cell).mean for cell in outcome.favourable)
+                for code in codes
             )
-        return self.several
+            return float(second - first)
+
+        def difference(own: ScoredPeople, label: int | None) -> float:
+            first, second = (self.level(own.part(code, label), own.settings) for code in codes)
+            return float(second - first)
+
+        return sum(
+            scored.within_strata(codes, label, partial(difference, label=label))
+            for label in self.labels
+        )
 
     def signed(self, scored: ScoredPeople, codes: tuple[int, int]) -> float | None:
         """Return the second group's level minus the first's; None for gaps without direction."""
-        if scored.settings.outcome.several:
+        if scored.settings.outcome.several or self.distance is not None or len(self.labels) > 1:
             return None
-        if self.distance is not None or len(self.labels) > 1:
-            return None
-        first, second = (
-            self.level(scored.part(code, self.labels[0]), scored.settings) for code in codes
-        )
-        return (second - first) / self.unit_of(scored.settings)
+        return self.difference(scored, codes) / self.unit_of(scored.settings)
 
     def value(self, scored: ScoredPeople, coupling: Coupling | None = None) -> float:
         """Return the largest gap over pairs of groups, averaged over the classes.
@@ -185,21 +214,18 @@ class Measure:
             return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
         if self.needs_number:
             return gap_along(scored.scores, scored.people.groups.numbers, scored.people.weights)
-        pairs = list(combinations(scored.codes, 2))
-        if scored.settings.outcome.several:
-            own = self.of_classes()
-            by_pair = [own.gaps(scored, codes) for codes in pairs]
-            return own.joined([max(gaps) for gaps in zip(*by_pair, strict=True)])
-        gaps = [max(self._pair(scored, codes, label) for codes in pairs) for label in self.labels]
-        return float(joined(gaps, self.agg))
+        scored, pairs = self._compared(scored), list(combinations(scored.codes, 2))
+        return self._joined(
+            [
+                max(self._gap(scored, pair, *own) for pair in pairs)
+                for own in self.cells(scored.settings.outcome)
+            ]
+        )
 
     def interval_of(self, pair: GroupPair, confidence: float) -> Interval:
         """Return the interval of the gap between two groups, which holds its value."""
-        if pair.scored.settings.outcome.several:
-            value = self.between(pair.scored, pair.codes)
-            found = self.of_classes().interval(pair, confidence)
-            return replace(found, low=min(found.low, value), high=max(found.high, value))
         assert self.interval is not None
+        pair = replace(pair, scored=self._compared(pair.scored))
         settings = pair.scored.settings
         value, unit = self.between(pair.scored, pair.codes), self.unit_of(settings)
         found = self.interval(pair, self.labels, confidence)
@@ -243,24 +269,19 @@ class Measure:
                 "leave given out.",
                 parameter="confidence",
             )
-        rows, unit = scored.people.groups.sizes(), self.unit_of(scored.settings)
+        rows, scored = scored.people.groups.sizes(), self._compared(scored)
         present = [code for code in scored.codes if rows[code] > 0]
-        n_pairs = len(present) * (len(present) - 1) // 2
-        several = self.of_classes() if scored.settings.outcome.several else None
-        labels = self.labels if several is None else several.labels(scored.settings.outcome)
         try:
-            parts = [[scored.part(code, label) for code in present] for label in labels]
+            parts = [
+                [[scored.part(code, label, cell) for code in present] for cell in own]
+                for label, own in self.cells(scored.settings.outcome)
+            ]
         except (GroupError, LabelError):
             return float("nan")
-        if several is not None:
-            return several.limit(parts, (1.0 - confidence) / n_pairs, scored.settings)
-        if self.is_relative:
-            parts = [
-                [GroupScores(own.values / unit, own.weights) for own in part] for part in parts
-            ]
-        error = (1.0 - confidence) / (n_pairs * len(labels))
-        limits = [self.limit(part, error, scored.settings) for part in parts]
-        return float(joined(limits, self.agg))
+        n_pairs = len(present) * (len(present) - 1) // 2
+        error = (1.0 - confidence) / (n_pairs * sum(map(len, parts)))
+        limits = [max(self.limit(own, error, scored.settings) for own in part) for part in parts]
+        return self._joined(limits) / self.unit_of(scored.settings)
 
     def expected(
         self,
@@ -291,11 +312,6 @@ class Measure:
         return settings.spread
 
 
-def joined(gaps: Sequence[float] | Sequence[FloatArray], agg: str) -> FloatArray:
-    """Return the mean of the gaps of the classes, or the largest of them: numbers or arrays."""
-    return np.asarray(np.max(gaps, axis=0) if agg == "worst_case" else sum(gaps) / len(gaps))
-
-
 def _relative(measure: Measure) -> Measure:
     """Return a measure of predictions in standard deviations instead of their own unit."""
     return replace(
@@ -323,7 +339,7 @@ _MEASURES = (
         level=_selection,
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates(title="Shares of the classes"),
+        several="Shares of the classes",
     ),
     Measure(
         "mean_parity_gap",
@@ -334,7 +350,7 @@ _MEASURES = (
         interval_of_scores("mean_gap"),
         unit="score",
         limit=limit_of_means,
-        several=ClassScores("mean_gap"),
+        several="Mean scores",
         predicted=("Mean predictions", "difference of the mean predictions"),
     ),
     Measure(
@@ -345,12 +361,12 @@ _MEASURES = (
         r"\int_0^1 |F_s(t) - F_{s'}(t)| \, dt",
         interval_of_scores("wasserstein"),
         distance=Distance(
-            lambda first, second, settings: first.distances(second).wasserstein,
+            lambda first, second, settings: first.wasserstein(second),
             Alike.areas,
             follows=True,
         ),
         unit="score",
-        several=ClassScores("wasserstein"),
+        several="Score distributions, mean distance",
         predicted=(
             "Distributions of predictions",
             "mean difference of the predictions for people at the same rank of their groups",
@@ -410,7 +426,7 @@ _MEASURES = (
         labels=(True,),
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates("recall", "Recalls of the favourable classes"),
+        several="Recalls of the favourable classes",
     ),
     Measure(
         "false_positive_gap",
@@ -435,7 +451,7 @@ _MEASURES = (
         labels=(True, False),
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates("label", "Shares of the classes given the label, mean over labels"),
+        several="Shares of the classes given the label, mean over labels",
     ),
     Measure(
         "worst_case_odds_gap",
@@ -443,15 +459,13 @@ _MEASURES = (
         "Both error rates, worst case",
         "larger one of the two gaps of error rates",
         r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
-        interval_of_worst_rate,
+        partial(interval_of_rates, agg="worst_case"),
         level=_selection,
         labels=(True, False),
         agg="worst_case",
         limit=limit_of_rates,
         needs_decisions=True,
-        several=ClassRates(
-            "label", "Shares of the classes given the label, largest over labels", "worst_case"
-        ),
+        several="Shares of the classes given the label, largest over labels",
         audited=False,
     ),
 )

@@ -32,7 +32,6 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.measures.classes import ClassRates
 from fairmatch.report.drawing import (
     Domain,
     Row,
@@ -1378,7 +1377,7 @@ def _stacks(rows: Sequence[Row], names: Sequence[str], axis: str) -> Drawn:
 
 def _class_title(gap: Gap) -> str:
     measure = MEASURES[gap.name]
-    return (isinstance(measure.several, ClassRates) and measure.several.title) or measure.title
+    return measure.several or measure.title
 
 
 def class_figures(audits: Sequence[Audit]) -> list[Figure]:
