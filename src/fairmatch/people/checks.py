@@ -96,6 +96,15 @@ def distinct(array: NDArray[Any]) -> list[str]:
     return sorted({str(value) for value in array.tolist()})
 
 
+def sorted_values(values: Iterable[Any]) -> list[Any]:
+    """Sort values. Values that cannot be compared are sorted as text."""
+    values = list(values)
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
 def plain_value(value: Any) -> Any:
     """Turn a NumPy scalar into the Python value that people print and store."""
     return value.item() if isinstance(value, np.generic) else value

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from itertools import accumulate
+from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from fairmatch.exceptions import (
     ColumnError,
@@ -42,15 +42,7 @@ from fairmatch.people.columns import (
     read_columns,
     take_rows,
 )
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The columns of numbers, of every category's first level, and of all, when one-hot encoded."""
-
-    numbers: tuple[int, ...]
-    levels: tuple[int, ...]
-    width: int
+from fairmatch.people.groups import listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +51,6 @@ class Points:
 
     One-hot columns take memory for every level of every category. Codes take four bytes per row
     and category, for any number of levels, and the distances are the same.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n_rows, n_numbers)
-        The numeric part, as float64. An array of float32 is not copied; rows that are taken from it
-        are float64.
-    codes : ndarray of shape (n_rows, n_categories), optional
-        The level of every category, as int32. The code -1 is a level that was not seen in fit; its
-        one-hot columns are all zero. By default there are no categories.
-    layout : Layout, optional
-        The places of numbers and levels among one-hot columns. By default the numbers come first,
-        followed by the levels of each category in turn.
-
-    Raises
-    ------
-    InputError
-        If the parts are not two tables of the same rows, or if a code is below -1.
 
     Notes
     -----
@@ -88,16 +63,20 @@ class Points:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fairmatch.people.encoding import Points
     >>> people = Points(np.array([[0.0], [0.5], [0.5]]), np.array([[0], [1], [-1]]))
     >>> people.pair_costs(np.array([0, 0, 1]), np.array([1, 2, 2]))
     array([2.25, 1.25, 1.  ])
     """
 
+    #: One column per number, as float64. An array of float32 is not copied; rows that are taken
+    #: from it are float64.
     numbers: FloatArray
+    #: The level of every category, as int32. The code -1 is a level that was not seen in fit; its
+    #: one-hot columns are all zero. By default there are no categories.
     codes: npt.NDArray[np.int32] = None  # type: ignore[assignment]  # set below
-    layout: Layout | None = None
+    #: The place of every number, and of every category's first level, among one-hot columns, and
+    #: how many these are. By default numbers come first, and then the levels of each category.
+    layout: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         numbers = np.asarray(self.numbers)
@@ -139,35 +118,35 @@ class Points:
     @property
     def n_columns(self) -> int:
         """How many columns `dense` returns."""
-        return self._layout.width
+        return self._places[-1]
+
+    @property
+    def _places(self) -> tuple[int, ...]:
+        n_numbers = self.numbers.shape[1]
+        sizes = self.codes.max(axis=0, initial=-1) + 1
+        return self.layout or (
+            *range(n_numbers), *accumulate(sizes.tolist(), initial=n_numbers)
+        )  # fmt: skip
 
     def with_number(self, column: FloatArray) -> Points:
         """Return the points with one more number, the last."""
-        layout = self.layout
+        layout, n_numbers = self.layout, self.numbers.shape[1]
         if layout is not None:
-            layout = Layout((*layout.numbers, layout.width), layout.levels, layout.width + 1)
+            layout = (*layout[:n_numbers], layout[-1], *layout[n_numbers:-1], layout[-1] + 1)
         return Points(np.column_stack([self.numbers, column]), self.codes, layout)
 
     def dense(self) -> FloatArray:
         """Return the points as one-hot columns, which take memory for every level."""
         if not self.codes.shape[1]:
             return self.numbers
-        layout = self._layout
-        columns = np.zeros((len(self), layout.width))
-        columns[:, list(layout.numbers)] = self.numbers
-        for first, code in zip(layout.levels, self.codes.T, strict=True):
+        *places, width = self._places
+        n_numbers = self.numbers.shape[1]
+        columns = np.zeros((len(self), width))
+        columns[:, places[:n_numbers]] = self.numbers
+        for first, code in zip(places[n_numbers:], self.codes.T, strict=True):
             known = np.flatnonzero(code >= 0)
             columns[known, first + code[known]] = 1.0
         return columns
-
-    @property
-    def _layout(self) -> Layout:
-        if self.layout is not None:
-            return self.layout
-        n_numbers = self.numbers.shape[1]
-        sizes = self.codes.max(axis=0, initial=-1) + 1
-        *starts, width = accumulate(sizes.tolist(), initial=n_numbers)
-        return Layout(tuple(range(n_numbers)), tuple(starts), width)
 
     def pair_costs(
         self,
@@ -175,10 +154,9 @@ class Points:
         others: npt.NDArray[np.intp],
         other: Points | None = None,
     ) -> FloatArray:
-        """Compute the squared distances of pairs of a row here and a row of other points.
+        """Compute the squared distances of pairs of a row here and a row of other points, or here.
 
-        They are computed from differences, and so without cancellation. By default both rows are
-        from here.
+        They are computed from differences, and so without cancellation.
         """
         return squared_distances(self, self if other is None else other, rows, others)
 
@@ -203,17 +181,48 @@ def squared_distances(
 _FARTHEST = 1e18
 
 
-@dataclass(frozen=True)
-class NumericColumn:
-    """A numeric column: its range in fit, and the scaled mean that stands for missing values."""
+class _Fitted(
+    msgspec.Struct, frozen=True, dict=True, tag_field="kind", forbid_unknown_fields=True
+):  # fmt: skip
+    """What the encoder has learned of a column, as it is saved: here one that is left out."""
 
     name: str
+
+    @property
+    def name_endings(self) -> list[str]:
+        """The ending that is added to the name for each column of the output."""
+        return []
+
+    def align(self, column: Column) -> Column:
+        """Return new values as they were read in fit."""
+        return column
+
+    def encode(self, column: Column) -> tuple[Values, Values]:
+        """Return the aligned column as columns of numbers and columns of codes."""
+        nothing = np.empty((len(column.values), 0))
+        return nothing, nothing
+
+    def codes(self, column: Column) -> Values:
+        """Return the aligned column as one number per row, for trees."""
+        return np.zeros(len(column.values))
+
+
+class DroppedColumn(_Fitted, frozen=True, tag="dropped"):
+    """A column with too many levels that is left out."""
+
+
+class NumericColumn(_Fitted, frozen=True, tag="numeric"):
+    """A numeric column: its range in fit, and the scaled mean that stands for missing values."""
+
     minimum: float
     maximum: float
     mean: float
     had_missing: bool  # in fit; if so, the output has an indicator column
 
-    kind: ClassVar[str] = "numeric"
+    def __post_init__(self) -> None:
+        span = self.maximum - self.minimum
+        if not (np.isfinite(self.mean) and 0 <= span < np.inf):
+            raise ValueError(f"column {self.name!r} is damaged")
 
     @property
     def name_endings(self) -> list[str]:
@@ -230,8 +239,8 @@ class NumericColumn:
             assert column.levels is not None
             raise ColumnError(
                 f"Column {self.name!r} was numeric in fit and is categorical now: it holds text "
-                f"such as {_some(column.levels.tolist())}. Turn it into numbers, or leave those "
-                "rows out."
+                f"such as {listed(column.levels.tolist(), 3)}. Turn it into numbers, or leave "
+                "those rows out."
             )
         return numbers
 
@@ -242,8 +251,8 @@ class NumericColumn:
         scaled: Values = (values - self.minimum) / (self.maximum - self.minimum)
         return scaled
 
-    def encode(self, column: Column, out: Values) -> None:
-        """Write the encoded column into ``out``."""
+    def encode(self, column: Column) -> tuple[Values, Values]:
+        """Return the scaled numbers, and where they are missing, and no codes."""
         with np.errstate(over="ignore"):
             scaled = self.scale(column.values)
         far = np.abs(scaled) > _FARTHEST
@@ -253,29 +262,30 @@ class NumericColumn:
                 f"from the values in fit ({self.minimum:g} to {self.maximum:g}) to be scaled. "
                 "Correct this value, or leave the row out."
             )
-        out[:, 0] = scaled
-        out[column.missing, 0] = self.mean
-        if self.had_missing:
-            out[:, 1] = column.missing
+        numbers = np.column_stack([np.where(column.missing, self.mean, scaled), column.missing])
+        return numbers[:, : len(self.name_endings)], numbers[:, :0]
 
     def codes(self, column: Column) -> Values:
         """Return the numbers unchanged, with NaN where they are missing."""
         return np.where(column.missing, np.nan, column.values)
 
 
-@dataclass(frozen=True)
-class CategoricalColumn:
+class CategoricalColumn(_Fitted, frozen=True, tag="categorical"):
     """A categorical column: its levels in fit, and which of them have a column of their own."""
 
-    name: str
     levels: list[str | bool | int | float]  # of one type
     had_missing: bool  # in fit; if so, missing is a level of its own
     kept: list[int] | None = None  # the levels with a column of their own, if the others share one
 
-    kind: ClassVar[str] = "categorical"
+    def __post_init__(self) -> None:
+        levels, types = self.levels, {type(level) for level in self.levels}
+        one_type = types <= {str} or types <= {bool} or types <= {int, float}
+        known = set(self.kept or ()) <= set(range(len(levels)))
+        if not (one_type and known) or len(set(levels)) < len(levels):
+            raise ValueError(f"column {self.name!r} is damaged")
 
     @cached_property
-    def name_endings(self) -> list[str]:
+    def name_endings(self) -> list[str]:  # type: ignore[override]
         """The ending that is added to the name for each column of the output."""
         kept = range(len(self.levels)) if self.kept is None else self.kept
         rare = [] if self.kept is None else ["=<rare>"]
@@ -308,37 +318,20 @@ class CategoricalColumn:
             if given != known or (len(used) > 1 and self.kept is None):
                 raise ColumnError(
                     f"No value of column {self.name!r} was seen in fit. It holds {given} now, such "
-                    f"as {_some([levels[i] for i in used])}; in fit it held {known}, such as "
-                    f"{_some(self.levels)}. Write its values as they were in fit."
+                    f"as {listed([levels[i] for i in used], 3)}; in fit it held {known}, such as "
+                    f"{listed(self.levels, 3)}. Write its values as they were in fit."
                 )
         return replace(column, values=values)
 
-    def one_hot(self, column: Column) -> Values:
-        """Return the position of the output column that is 1 in each row, or -1 if none is."""
+    def encode(self, column: Column) -> tuple[Values, Values]:
+        """Return no numbers, and which output column is 1 in each row, or -1 if none is."""
         nothing = len(self.name_endings) - 1 if self.had_missing else -1
-        return np.where(column.missing, nothing, self.places[column.values])
+        codes = np.where(column.missing, nothing, self.places[column.values])
+        return np.empty((len(codes), 0)), codes[:, None]
 
     def codes(self, column: Column) -> Values:
         """Return positions among the levels, with NaN for missing values and levels never seen."""
         return np.where(column.values < 0, np.nan, column.values)
-
-
-@dataclass(frozen=True)
-class DroppedColumn:
-    """A column with too many levels that is left out. Nothing is encoded, and its code is 0."""
-
-    name: str
-
-    kind: ClassVar[str] = "dropped"
-    name_endings: ClassVar[list[str]] = []
-
-    def align(self, column: Column) -> Column:
-        """Return the column as it is."""
-        return column
-
-    def codes(self, column: Column) -> Values:
-        """Return zeros."""
-        return np.zeros(len(column.values))
 
 
 FittedColumn: TypeAlias = NumericColumn | CategoricalColumn | DroppedColumn
@@ -368,41 +361,16 @@ def fit_column(
         # Among equally frequent levels the first ones are kept.
         kept = np.sort(np.argsort(-counts, kind="stable")[:max_levels]).tolist()
         return CategoricalColumn(name, levels, had_missing, kept)
-    fitted = NumericColumn(name, float(seen.min()), float(seen.max()), 0.0, had_missing)
-    if not np.isfinite(fitted.maximum - fitted.minimum):
+    low, high = float(seen.min()), float(seen.max())
+    if not np.isfinite(high - low):
         raise InputError(
-            f"Column {name!r} spans too wide a range to be scaled: {fitted.minimum:g} to "
-            f"{fitted.maximum:g}. Correct the extreme values, or leave the column out."
+            f"Column {name!r} spans too wide a range to be scaled: {low:g} to {high:g}. Correct "
+            "the extreme values, or leave the column out."
         )
+    fitted = NumericColumn(name, low, high, 0.0, had_missing)
     scaled = fitted.scale(seen)
     mean = scaled.mean() if mass is None else np.average(scaled, weights=mass)
-    return replace(fitted, mean=float(mean))
-
-
-_KINDS: dict[str, type[FittedColumn]] = {
-    own.kind: own for own in (NumericColumn, CategoricalColumn, DroppedColumn)
-}
-
-
-def _read_fitted_column(kind: str, **learned: Any) -> FittedColumn:
-    """Return a fitted column from what a file holds. Raise if it is damaged."""
-    fitted = msgspec.convert(learned, _KINDS[kind])
-    damaged = asdict(fitted) != learned
-    if isinstance(fitted, NumericColumn):
-        span = fitted.maximum - fitted.minimum
-        damaged |= not (np.isfinite(fitted.mean) and 0 <= span < np.inf)
-    if isinstance(fitted, CategoricalColumn):
-        levels, types = fitted.levels, {type(level) for level in fitted.levels}
-        damaged |= not (types <= {str} or types <= {bool} or types <= {int, float})
-        damaged |= len(set(levels)) < len(levels)
-        damaged |= not set(fitted.kept or ()) <= set(range(len(levels)))
-    if damaged:
-        raise ValueError(f"column {fitted.name!r} is damaged")
-    return fitted
-
-
-def _some(levels: Sequence[Any]) -> str:
-    return ", ".join(repr(level) for level in levels[:3]) + (", …" if len(levels) > 3 else "")
+    return msgspec.structs.replace(fitted, mean=float(mean))
 
 
 class Table:
@@ -504,8 +472,19 @@ def refuse_missing(columns: Sequence[Column]) -> None:
         )
 
 
-_KIND = "fairmatch.TableEncoder"
 _VERSION = 2
+
+
+class _Saved(msgspec.Struct, tag_field="kind", tag="fairmatch.TableEncoder"):
+    """A fitted encoder, as it is saved."""
+
+    version: Literal[2]
+    missing: str
+    dtype: str
+    max_levels: int | None
+    rare: str
+    named: bool
+    columns: list[FittedColumn]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -715,23 +694,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> points.numbers.ravel().tolist(), points.codes.ravel().tolist()
         ([0.0, 0.25, 1.0], [0, 1, 0])
         """
-        columns, slices = self._read_fitted(X), self.feature_groups_
-        places = [(slices[fitted.name], fitted.kind) for fitted in self._columns]
-        numeric = [range(p.start, p.stop) for p, kind in places if kind == "numeric"]
-        starts = tuple(p.start for p, kind in places if kind == "categorical")
-        layout = Layout(tuple(chain(*numeric)), starts, max(p.stop for p, _ in places))
-        numbers = np.zeros((len(columns[0].values), len(layout.numbers)))
-        codes = np.empty((len(numbers), len(starts)), dtype=np.int32)
-        number = code = 0
-        for fitted, column in zip(self._columns, columns, strict=True):
-            if isinstance(fitted, CategoricalColumn):
-                codes[:, code] = fitted.one_hot(column)
-                code += 1
-            elif isinstance(fitted, NumericColumn):
-                width = len(fitted.name_endings)
-                fitted.encode(column, numbers[:, number : number + width])
-                number += width
-        return Points(numbers, codes, layout)
+        pairs = zip(self._columns, self._read_fitted(X), strict=True)
+        parts = [fitted.encode(column) for fitted, column in pairs]
+        numbers, codes = zip(*parts, strict=True)
+        slices = list(self.feature_groups_.values())
+        places = [
+            own.start + place
+            for kind in (numbers, codes)
+            for own, part in zip(slices, kind, strict=True)
+            for place in range(part.shape[1])
+        ]
+        layout = (*places, slices[-1].stop)
+        return Points(np.hstack(numbers), np.hstack(codes), layout)
 
     @property
     def feature_groups_(self) -> dict[str, slice]:
@@ -745,7 +719,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def categorical_positions(self) -> list[int]:
         """Positions of the categorical columns in the table."""
         check_is_fitted(self)
-        return [i for i, fitted in enumerate(self._columns) if fitted.kind == "categorical"]
+        return [
+            i for i, fitted in enumerate(self._columns) if isinstance(fitted, CategoricalColumn)
+        ]
 
     def _read_fitted(self, X: Any) -> list[Column]:
         """Read rows whose columns are those seen in fit."""
@@ -781,17 +757,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             are called ``column=<missing>``, and pooled levels ``column=<rare>``.
         """
         check_is_fitted(self)
-        known = self._names
-        names = known if input_features is None else [str(name) for name in input_features]
-        if hasattr(self, "feature_names_in_") and names != known:
-            raise InputError("input_features is not equal to feature_names_in_")
-        if len(names) != len(known):
-            raise InputError(
-                "input_features should have length equal to number of features "
-                f"({len(known)}), got {len(names)}"
-            )
+        names = self._names
+        if input_features is not None:
+            try:
+                names = _check_feature_names_in(self, input_features)
+            except ValueError as error:
+                raise InputError(f"{error}. Pass the names seen in fit, or none.") from error
         pairs = zip(names, self._columns, strict=True)
-        return np.array([name + end for name, c in pairs for end in c.name_endings], dtype=object)
+        return np.array([f"{name}{end}" for name, c in pairs for end in c.name_endings], object)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fitted encoder as plain values that JSON can hold exactly.
@@ -806,13 +779,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         array([[0.5]])
         """
         check_is_fitted(self)
-        return {
-            "kind": _KIND,
-            "version": _VERSION,
-            **self.parameters_to_dict(),
-            "named": hasattr(self, "feature_names_in_"),
-            "columns": [{"kind": fitted.kind, **asdict(fitted)} for fitted in self._columns],
-        }
+        parameters, named = self.parameters_to_dict(), hasattr(self, "feature_names_in_")
+        saved = _Saved(_VERSION, **parameters, named=named, columns=list(self._columns))
+        plain: dict[str, Any] = msgspec.to_builtins(saved)
+        return plain
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> TableEncoder:
@@ -824,20 +794,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If the content does not describe an encoder that this version can read.
         """
         try:
-            if content["kind"] != _KIND or content["version"] != _VERSION:
-                raise ValueError(f"expected {_KIND} of version {_VERSION}")
+            saved = msgspec.convert(content, _Saved)
             encoder = cls.from_parameters(content)
-            encoder._columns = tuple(_read_fitted_column(**column) for column in content["columns"])
+            encoder._columns = tuple(saved.columns)
             names = encoder._names
             if len(set(names)) < max(1, len(names)):
                 raise ValueError("there are no columns, or a name is repeated")
-            encoder.n_features_in_ = len(names)
-            if content["named"]:
-                encoder.feature_names_in_ = np.array(names, dtype=object)
-        except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError) as error:
+        except (TypeError, ValueError) as error:
             raise ModelFileError(
-                f"This does not describe a TableEncoder: {error!r}. Pass what to_dict returned."
+                f"This does not describe a TableEncoder of version {_VERSION}: {error}. Pass what "
+                "to_dict returned."
             ) from error
+        encoder.n_features_in_ = len(names)
+        if saved.named:
+            encoder.feature_names_in_ = np.array(names, dtype=object)
         return encoder
 
     def parameters_to_dict(self) -> dict[str, Any]:
@@ -853,12 +823,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_parameters(cls, content: Mapping[str, Any]) -> TableEncoder:
         """Return an unfitted encoder with the parameters that `parameters_to_dict` returned."""
-        encoder = cls(
-            missing=content["missing"],
-            dtype=np.dtype(content["dtype"]).type,
-            max_levels=content["max_levels"],
-            rare=content["rare"],
-        )
+        encoder = cls(**{own: content[own] for own in ("missing", "max_levels", "rare")})
+        encoder.dtype = np.dtype(content["dtype"]).type
         encoder._check_parameters()
         return encoder
 

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
@@ -14,9 +15,9 @@ from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
     check_length,
-    is_missing,
     plain_value,
     read_column,
+    sorted_values,
 )
 from fairmatch.people.memberships import GroupProbabilities
 
@@ -230,10 +231,10 @@ def read_groups(
         check_length(found.values, n_rows, name)
         return Groups(found.values.argmax(axis=1), found.labels, memberships=found.values)
     columns = attribute_columns(sensitive_features, name)
-    read = []
-    for attribute, values in columns:
-        what = name if attribute is None else f"{name}[{attribute!r}]"
-        read.append(_read_attribute(values, n_rows, unknown, what))
+    read = [
+        _read_attribute(values, n_rows, unknown, f"{name}[{own!r}]" if own is not None else name)
+        for own, values in columns
+    ]
     if len(read) > 1:
         return _combined(read, tuple(str(attribute) for attribute, _ in columns), name)
     if read[0].n_groups == 1:
@@ -368,67 +369,43 @@ def refuse_twice(columns: Sequence[Any], name: str) -> None:
 
 
 def _read_attribute(values: Any, n_rows: int | None, unknown: str | None, name: str) -> Groups:
-    """Return the groups of one attribute."""
-    if isinstance(values, Bands):
-        check_length(values.values, n_rows, name)
-        return _read_bands(values, unknown, name)
-    array = read_column(values, name)
-    check_length(array, n_rows, name)
-    missing = is_missing(array)
-    _refuse_numbers(array[~missing], name)
-    if unknown is None:
-        if missing.any():
-            raise GroupError(
-                f"{name} has {int(missing.sum())} missing values, and every row needs a group. "
-                "Leave those rows out, or name a group for them."
-            )
-        return Groups(*_coded(array))
-    if missing.all():
-        return Groups(np.zeros(len(array), dtype=np.int8), (unknown,), apart=(0,))
-    known, labels = _coded(array[~missing])
-    named = [code for code, label in enumerate(labels) if not is_word(label, unknown)]
-    if len(named) == len(labels) and not missing.any():
-        return Groups(known, labels)
-    places = np.full(len(labels), len(named), dtype=_smallest(len(named) + 1))
-    places[named] = np.arange(len(named))
-    codes = np.full(len(array), len(named), dtype=places.dtype)
-    codes[~missing] = places[known]
-    return Groups(codes, (*(labels[code] for code in named), unknown), apart=(len(named),))
-
-
-def _read_bands(bands: Bands, unknown: str | None, name: str) -> Groups:
-    """Return the bands that hold people, in their order."""
-    codes = bands.codes
-    missing = codes < 0
-    if missing.any() and unknown is None:
+    """Return the groups of one attribute: those that hold people, and then the unknown one."""
+    is_bands = isinstance(values, Bands)
+    check_length(values.values if is_bands else read_column(values, name), n_rows, name)
+    codes, labels = (values.codes, values.labels) if is_bands else read_codes(values, name)
+    n_missing = int((codes < 0).sum())
+    _refuse_numbers(codes, labels, name)
+    if n_missing and unknown is None:
         raise GroupError(
-            f"{name} has {int(missing.sum())} missing values, and every row needs a group. "
-            "Leave those rows out, or name a group for them."
+            f"{name} has {n_missing} missing values, and every row needs a group. Leave those rows "
+            "out, or name a group for them."
         )
-    present, inverse = np.unique(codes[~missing], return_inverse=True)
-    labels = [bands.labels[code] for code in present]
-    places = np.full(len(codes), len(labels), dtype=_smallest(len(labels) + 1))
-    places[~missing] = inverse
-    apart = (len(labels),) if missing.any() else ()
-    named = (*labels, *[unknown] * len(apart))
-    return Groups(places, named, apart=apart, ordered=True, numbers=bands.values)
+    present = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(labels)))
+    kept = [code for code in present if unknown is None or not is_word(labels[code], unknown)]
+    places = np.full(len(labels) + 1, len(kept), dtype=_smallest(len(kept) + 1))
+    places[kept] = np.arange(len(kept))
+    apart = (len(kept),) if n_missing or len(kept) < len(present) else ()
+    return Groups(
+        places[codes],  # the place -1 is that of unknown people
+        (*(labels[code] for code in kept), *[unknown] * len(apart)),
+        apart=apart,
+        ordered=is_bands,
+        numbers=values.values if is_bands else None,
+    )
 
 
-def _refuse_numbers(known: NDArray[Any], name: str) -> None:
+def _refuse_numbers(codes: NDArray[np.integer[Any]], labels: Sequence[Any], name: str) -> None:
     """Raise if a column is a number with many values, such as an age, rather than groups."""
-    if known.dtype.kind not in "iufO" or not len(known):
-        return
-    if known.dtype.kind == "O" and not all(
-        isinstance(value, Real) and not isinstance(value, bool) for value in known
+    if len(labels) > _MOST_NUMBERS and all(
+        isinstance(label, Real) and not isinstance(label, bool) for label in labels
     ):
-        return
-    values = np.unique(known.astype(np.float64))
-    if len(values) > _MOST_NUMBERS:
+        values = np.array(labels, dtype=np.float64)
+        median = np.median(values[codes[codes >= 0]])
         raise GroupError(
             f"{name} holds {len(values)} different numbers, from {values[0]:g} to {values[-1]:g}, "
             "and each would be a group of its own. Cut the number into bands: "
-            f"fairmatch.bands(values, n=5), or fairmatch.bands(values, [{np.median(known):g}]); "
-            f"on the command line --bands COLUMN={np.median(known):g}. "
+            f"fairmatch.bands(values, n=5), or fairmatch.bands(values, [{median:g}]); "
+            f"on the command line --bands COLUMN={median:g}. "
             "If the numbers are names of groups, pass them as text.",
             parameter="sensitive_features",
         )
@@ -457,36 +434,14 @@ def _smallest(n_labels: int) -> type[np.integer[Any]]:
     return np.int8 if n_labels <= np.iinfo(np.int8).max else np.int32
 
 
-def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
-    """Return codes and sorted labels of a column. With two values this takes O(n) time."""
-    first = array[0]
-    is_first = np.asarray(array == first, dtype=bool)
-    if is_first.all():
-        return np.zeros(len(array), dtype=np.int8), (plain_value(first),)
-    second = array[int(np.argmin(is_first))]
-    if np.all(is_first | np.asarray(array == second, dtype=bool)):
-        first_code = np.int8(_sorted_values([first, second])[0] is second)
-        codes = np.where(is_first, first_code, np.int8(1) - first_code)
-        return codes, tuple(map(plain_value, _sorted_values([first, second])))
-    if array.dtype.kind == "O":
-        position: dict[Any, int] = {}
-        found = np.array([position.setdefault(value, len(position)) for value in array.tolist()])
-        labels = _sorted_values(list(position))
-        order = np.empty(len(labels), dtype=np.intp)
-        order[[position[label] for label in labels]] = np.arange(len(labels))
-        codes = order[found]
-    else:
-        values, codes = np.unique(array, return_inverse=True)
-        labels = values.tolist()
-    return codes.astype(_smallest(len(labels))), tuple(map(plain_value, labels))
-
-
-def _sorted_values(values: list[Any]) -> list[Any]:
-    """Sort values. Values that cannot be compared are sorted as text."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=str)
+def read_codes(values: Any, name: str) -> tuple[NDArray[np.intp], tuple[Any, ...]]:
+    """Return the codes and the sorted labels of a column; the code of a missing value is -1."""
+    found, different = pd.factorize(read_column(values, name))
+    labels = [plain_value(label) for label in different.tolist()]
+    ordered = sorted_values(labels)
+    place = {label: code for code, label in enumerate(ordered)}
+    codes: NDArray[np.intp] = np.array([*map(place.__getitem__, labels), -1])[found]
+    return codes, tuple(ordered)
 
 
 def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Groups:
@@ -502,19 +457,15 @@ def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Gro
             f"The attributes of {name} have different numbers of rows, and each needs one entry "
             "per row. Pass the same rows in all of them."
         )
-    place = np.zeros(len(read[0]), dtype=np.int64)
-    for own in read:
-        place = place * own.n_groups + own.codes
-    present, codes = np.unique(place, return_inverse=True)
+    sizes = tuple(own.n_groups for own in read)
+    places = np.ravel_multi_index(tuple(own.codes for own in read), sizes)
+    present, codes = np.unique(places, return_inverse=True)
     combinations, apart = [], []
-    for code, position in enumerate(present.tolist()):
-        values = []
-        for own in reversed(read):
-            position, at = divmod(position, own.n_groups)
-            values.append(str(own.labels[at]))
-            if at in own.apart:
-                apart.append(code)
-        combinations.append(", ".join(reversed(values)))
+    for code, parts in enumerate(zip(*np.unravel_index(present, sizes), strict=True)):
+        pairs = list(zip(read, parts, strict=True))
+        combinations.append(", ".join(str(own.labels[at]) for own, at in pairs))
+        if any(at in own.apart for own, at in pairs):
+            apart.append(code)
     if len(set(combinations)) < len(combinations):
         twice = next(label for label in combinations if combinations.count(label) > 1)
         raise GroupError(
@@ -526,7 +477,7 @@ def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Gro
         tuple(combinations),
         attributes,
         crossed=tuple(read),
-        apart=tuple(dict.fromkeys(apart)),
+        apart=tuple(apart),
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairmatch.people.checks import check_length, plain_value, read_column
+from fairmatch.people.checks import check_length, plain_value
 from fairmatch.people.columns import Column, find_levels
 from fairmatch.people.encoding import as_table
-from fairmatch.people.groups import Groups, attribute_columns
+from fairmatch.people.groups import Groups, attribute_columns, read_codes
 
 NEAR_COPY = 0.9
 """Agreement beyond chance from which a column is called a near copy of the group."""
@@ -133,11 +133,10 @@ def _attributes(sensitive_features: Any) -> list[Attribute]:
             for name, own in zip(names, every, strict=True)
         ]
     columns = attribute_columns(sensitive_features, "sensitive_features")
-    found = []
-    for name, values in columns:
-        codes, labels = pd.factorize(read_column(values, "sensitive_features"), sort=False)
-        found.append((None if name is None else str(name), codes, tuple(labels)))
-    return found
+    return [
+        (None if name is None else str(name), *read_codes(values, "sensitive_features"))
+        for name, values in columns
+    ]
 
 
 def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:

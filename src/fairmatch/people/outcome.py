@@ -20,6 +20,7 @@ from fairmatch.people.checks import (
     read_numbers,
     read_scores,
     refuse_masked,
+    sorted_values,
 )
 
 Derivatives = tuple[FloatArray, FloatArray]
@@ -331,7 +332,7 @@ def _decided_classes(y_score: Any, classes: Any, known: list[Any] | None) -> lis
         )
     if classes is not None:
         return [plain_value(own) for own in classes]
-    return _sorted(list(dict.fromkeys([*_values(y_score, "y_score"), *(known or ())])))
+    return sorted_values(list(dict.fromkeys([*_values(y_score, "y_score"), *(known or ())])))
 
 
 def _column_classes(
@@ -344,7 +345,7 @@ def _column_classes(
     if names is not None:
         return [plain_value(own) for own in names], "y_score"
     if known is not None and len(known) == n_classes:
-        return _sorted(known), "y_true"
+        return sorted_values(known), "y_true"
     if known is not None and not all(own in range(n_classes) for own in known):
         raise LabelError(
             f"y_score has {n_classes} columns and y_true holds {len(known)} classes, so it is not "
@@ -412,13 +413,6 @@ def read_favourable(favourable: Any, classes: Sequence[Any]) -> tuple[int, ...]:
             parameter="favourable",
         )
     return tuple(sorted(classes.index(own) for own in set(named)))
-
-
-def _sorted(values: list[Any]) -> list[Any]:
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=str)
 
 
 def class_outcome(

@@ -119,13 +119,11 @@ class Given:
         """Return the strata of some people."""
         factors = tuple(Factor.fit(column) for column in columns)
         places = np.unique(_crossed(factors, columns)).tolist()
-        labels = []
-        for place in places:
-            words = []
-            for factor in reversed(factors):
-                place, at = divmod(place, len(factor.labels))
-                words.append(f"{factor.name} {factor.labels[at]}")
-            labels.append(", ".join(reversed(words)))
+        parts = np.unravel_index(places, [len(factor.labels) for factor in factors])
+        labels = [
+            ", ".join(f"{f.name} {f.labels[at]}" for f, at in zip(factors, own, strict=True))
+            for own in zip(*parts, strict=True)
+        ]
         return cls(factors, tuple(places), tuple(labels))
 
     def codes(self, columns: Sequence[Column]) -> Codes:
@@ -138,13 +136,11 @@ class Given:
 
 def _crossed(factors: Sequence[Factor], columns: Sequence[Column]) -> npt.NDArray[np.int64]:
     """Return a number for every combination of levels, or -1 where a level is not known."""
-    place = np.zeros(len(columns[0].values), dtype=np.int64)
-    unknown = np.zeros(len(place), dtype=bool)
-    for factor, column in zip(factors, columns, strict=True):
-        own = factor.codes(column)
-        unknown |= own < 0
-        place = place * len(factor.labels) + own
-    return np.where(unknown, -1, place)
+    pairs = zip(factors, columns, strict=True)
+    codes = np.array([factor.codes(column) for factor, column in pairs])
+    sizes = tuple(len(factor.labels) for factor in factors)
+    places = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
+    return np.where((codes < 0).any(axis=0), -1, places)
 
 
 def pool_strata(strata: Codes, groups: Groups) -> npt.NDArray[np.intp]:
