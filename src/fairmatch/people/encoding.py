@@ -285,7 +285,7 @@ class CategoricalColumn(_Fitted, frozen=True, tag="categorical"):
             raise ValueError(f"column {self.name!r} is damaged")
 
     @cached_property
-    def name_endings(self) -> list[str]:  # type: ignore[override]
+    def name_endings(self) -> list[str]:
         """The ending that is added to the name for each column of the output."""
         kept = range(len(self.levels)) if self.kept is None else self.kept
         rare = [] if self.kept is None else ["=<rare>"]
@@ -472,7 +472,7 @@ def refuse_missing(columns: Sequence[Column]) -> None:
         )
 
 
-_VERSION = 2
+_VERSION: Literal[2] = 2
 
 
 class _Saved(msgspec.Struct, tag_field="kind", tag="fairmatch.TableEncoder"):

@@ -12,7 +12,6 @@ import shutil
 import stat
 import sys
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,7 +23,13 @@ from uuid import uuid4
 
 import pandas as pd
 
-from fairmatch.exceptions import FairmatchWarning, InputError, MissingExtraError, OutputFileError
+from fairmatch.exceptions import (
+    FairmatchWarning,
+    InputError,
+    MissingExtraError,
+    OutputFileError,
+    notify,
+)
 
 PARTIAL = ".partial"
 """Ending of the names of files and folders that are being written."""
@@ -51,32 +56,58 @@ def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     >>> file.read_text()
     '1 2 3'
     """
-    partial = file = Path(path)
     try:
-        if file.exists() and not file.is_file():
-            yield file
+        if Path(path).exists() and not Path(path).is_file():
+            yield Path(path)
             return
-        file = file.resolve()  # replaces the target of a link, not the link
-        partial = _new_partial(file)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(file)
-        partial.touch(0o600 if private or file.exists() else 0o666)
-        _copy_mode(file, partial)
-        with _held(partial):
+        with _in_the_place_of(path, is_folder=False, private=private) as partial:
             yield partial
-            _reach_the_disk(partial)
-            partial.replace(file)
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.filename is None or error.filename == str(partial):
-            error.filename = str(path)
         why = error.strerror or str(error)
-        raise OutputFileError(error.errno, why, error.filename) from error
+        raise OutputFileError(error.errno, why, error.filename or str(path)) from error
+
+
+@contextmanager
+def _in_the_place_of(path: str | Path, *, is_folder: bool, private: bool = False) -> Iterator[Path]:
+    """Yield a new hidden file or folder, which replaces the one at the path once complete."""
+    place = Path(path).resolve()  # replaces the target of a link, not the link
+    # The longest name of a file has 255 bytes.
+    partial = place.with_name(f".{_cut(place.name)}.{uuid4().hex}{PARTIAL}")
+    is_shared = not private and not place.exists()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(place)
+        if is_folder:
+            partial.mkdir(0o777 if is_shared else 0o700)
+        else:
+            partial.touch(0o666 if is_shared else 0o600)
+            _copy_mode(place, partial)
+        with _held(partial):
+            yield partial
+            for file in partial.iterdir() if is_folder else ():
+                _copy_mode(place / file.name, file)
+                _reach_the_disk(file)
+            _reach_the_disk(partial)
+            if is_folder:
+                _copy_mode(place, partial)
+                _take_the_place_of(partial, place)
+            else:
+                partial.replace(place)
+    except OSError as error:
+        if error.filename is None or str(error.filename).startswith(str(partial)):
+            error.filename = str(path)
+        raise
     finally:
-        if partial != file:
-            with suppress(OSError):  # there is no file if the folder could not be created
-                partial.unlink()
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there and can be removed."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink()
 
 
 def write_whole(path: str | Path, text: str, *, private: bool = False) -> Path:
@@ -85,11 +116,6 @@ def write_whole(path: str | Path, text: str, *, private: bool = False) -> Path:
         # A text with half a surrogate pair cannot be written, so a question mark replaces it.
         partial.write_bytes(text.encode("utf-8", "replace"))
     return Path(path)
-
-
-def _new_partial(path: Path) -> Path:
-    # The longest name of a file has 255 bytes.
-    return path.with_name(f".{_cut(path.name)}.{uuid4().hex}{PARTIAL}")
 
 
 def _cut(name: str, size: int = 200) -> str:
@@ -110,10 +136,7 @@ def _remove_stale(path: Path) -> None:
         with suppress(OSError):
             if time.time() - partial.stat().st_mtime > _STALE:
                 with _held(partial):
-                    if partial.is_dir():
-                        shutil.rmtree(partial)
-                    else:
-                        partial.unlink()
+                    _remove(partial)
 
 
 @contextmanager
@@ -195,26 +218,8 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     >>> (home / "numbers.txt").read_text()
     '1 2 3'
     """
-    folder = Path(path).resolve()  # replaces the target of a link, not the link
-    partial = _new_partial(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(folder)
-        partial.mkdir(0o700 if folder.exists() else 0o777)
-        with _held(partial):
-            yield partial
-            for file in partial.iterdir():
-                _copy_mode(folder / file.name, file)
-                _reach_the_disk(file)
-            _copy_mode(folder, partial)
-            _take_the_place_of(partial, folder)
-    except OSError as error:
-        named = error.filename
-        if named is None or str(named).startswith(str(partial)):
-            error.filename = str(path)
-        raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with _in_the_place_of(path, is_folder=True) as partial:
+        yield partial
 
 
 def _reach_the_disk(file: Path) -> None:
@@ -232,7 +237,7 @@ def _take_the_place_of(new: Path, old: Path) -> None:
                 return
             if _exchanged(new, old):
                 return
-            aside = _new_partial(old)
+            aside = new.with_name(f".{_cut(old.name)}.{uuid4().hex}{PARTIAL}")
             old.rename(aside)
             os.utime(aside)  # nobody may take it for stale
             try:
@@ -278,26 +283,11 @@ _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _FALLBACK = "cp1252"
 
 
-def read_delimited(
-    path: str | Path,
-    *,
-    text: Iterable[str] = (),
-    missing: Iterable[str] = (),
-    encoding: str | None = None,
-    decimal: str = ".",
+def _read_text(
+    path: Path, text: Iterable[str], missing: Iterable[str], encoding: str | None, decimal: str
 ) -> pd.DataFrame:
-    r"""Read a text file with one row per line and separated fields.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "people.csv"
-    ...     _ = file.write_text("age;sex\n20;f\n30;m\n")
-    ...     read_delimited(file).columns.tolist()
-    ['age', 'sex']
-    """
-    content = _decode(Path(path), encoding)
+    """Read a text file with one row per line and separated fields."""
+    content = _decode(path, encoding)
     if "\0" in content:
         raise InputError(
             f"{path} holds zero bytes, so it is not text. Name its encoding, or export it again."
@@ -333,11 +323,10 @@ def _decode(file: Path, encoding: str | None) -> str:
             ) from error
         line = content.count(b"\n", 0, error.start) + 1
     text = content.decode(_FALLBACK, errors="replace")
-    warnings.warn(
+    notify(
         f"{file} is not written in UTF-8 (line {line}), so it is read as {_FALLBACK} (latin-1). "
         "Name its encoding if its letters look wrong.",
         FairmatchWarning,
-        stacklevel=4,
     )
     return text
 
@@ -454,11 +443,13 @@ def read_table(
         )
     try:
         if ending == ".parquet":
-            table = _read_categories(file, categories) if categories else pd.read_parquet(file)
+            from pyarrow import parquet
+
+            refuse_repeated(parquet.read_schema(file).names, file)
+            # Text of these columns is not decoded row by row.
+            table = pd.read_parquet(file, read_dictionary=list(categories))
         else:
-            table = read_delimited(
-                file, text=text, missing=missing, encoding=encoding, decimal=decimal
-            )
+            table = _read_text(file, text, missing, encoding, decimal)
     except FileNotFoundError:
         raise InputError(f"There is no file {file}. Check its name and folder.") from None
     except ImportError as error:
@@ -468,41 +459,12 @@ def read_table(
     except InputError:
         raise
     except Exception as error:  # what pandas and pyarrow raise for a damaged file differs
-        if ending == ".parquet":
-            refuse_repeated(_parquet_names(file), file)
         # What a parser says of damaged bytes helps nobody.
         why = ", so it is damaged" if ending == ".parquet" else f": {str(error).rstrip('.')}"
         raise InputError(f"{file} cannot be read{why}. Export it again.") from error
-    refuse_repeated([str(name) for name in table.columns], file)
     if table.empty:
         raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
     return table
-
-
-def _parquet_names(file: Path) -> list[str]:
-    """Return the names of a file's columns, or none if they cannot be read either."""
-    from pyarrow import parquet
-
-    try:
-        return list(parquet.read_schema(file).names)
-    except Exception:  # as above
-        return []
-
-
-def _read_categories(file: Path, names: Sequence[str]) -> pd.DataFrame:
-    """Read a Parquet file with the text of some columns as categories, without decoding it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(file, read_dictionary=list(names)).unify_dictionaries()
-    coded = [n for n in table.column_names if n in names and pa.types.is_dictionary(table[n].type)]
-    frame: pd.DataFrame = table.drop_columns(coded).to_pandas()
-    for name in coded:
-        column = table[name].combine_chunks()
-        codes = (column.indices.fill_null(-1) if column.null_count else column.indices).to_numpy()
-        levels = column.dictionary.to_pandas()
-        frame[name] = pd.Categorical.from_codes(codes, levels, validate=False)
-    return frame
 
 
 def find_value(

@@ -147,47 +147,68 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
     >>> found.words, found.certain
     ('looks like an identifier: 3 different values in 3 rows', True)
     """
+    return next(_suspicions(facts, label_is_known=label_is_known), None)
+
+
+def _suspicions(facts: ColumnFacts, *, label_is_known: bool) -> Iterator[Suspicion]:
+    """Yield why a column may not be a property of people; the first reason counts."""
     if facts.type == "nothing":
-        return Suspicion("holds no values", certain=True)
+        yield Suspicion("holds no values", certain=True)
     if facts.type == "mixed values":
-        return Suspicion("holds mixed values, which cannot be used as they are", certain=True)
+        yield Suspicion("holds mixed values, which cannot be used as they are", certain=True)
     if facts.type == "dates" or _written_like(_DATE, facts):
         words = "holds dates, which cannot be used as they are: give a number instead, such as the "
-        return Suspicion(f"{words}days since the first", certain=True)
-    if facts.n_distinct == 1:
-        return Suspicion("holds the same value in every row")
+        yield Suspicion(f"{words}days since the first", certain=True)
+    n_rows, n_values = len(facts.values), facts.n_distinct
+    if n_values == 1:
+        yield Suspicion("holds the same value in every row")
+    is_many, is_text, is_whole = (
+        n_values > _FEW_VALUES, facts.type in _TEXT, facts.type == "whole numbers"
+    )  # fmt: skip
+    no_numbers = pd.Series(dtype=int)
+    if is_text:
+        no_numbers = facts.counts[~_matching(_NUMBER, facts)]
     # Numbers with a word among them have as many different values as identifiers, so they come
     # first.
-    for look in (_nearly_numbers, _numbers_with_signs, _identifier, _written_numbers, _score):
-        if found := look(facts):
-            return found
-    if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
-        return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
-    if facts.type == "whole numbers" and looks_like_codes(facts.name, facts.values):
-        return Suspicion("looks like codes: if so, name it as categorical")
-    if facts.type in _TEXT and facts.n_distinct > MANY_LEVELS:
-        return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
-    return _careless_levels(facts)
-
-
-def _identifier(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in (*_TEXT, "whole numbers"):
-        return None
-    n_rows, n_values = len(facts.values), facts.n_distinct
-    mostly = n_values > _MOST_DIFFER * n_rows
+    if len(no_numbers):
+        if n_rows - no_numbers.sum() >= _NEARLY_ALL * n_rows:
+            shown = ", ".join(f"{value!r} ({count:,})" for value, count in no_numbers[:3].items())
+            more = ", …" if len(no_numbers) > 3 else ""
+            words = f"is nearly all numbers, except {shown}{more}; so it is read as text"
+            yield Suspicion(words, asks=True)
+        has_signs = _written_like(_SIGNED, facts)
+        if not has_signs and all(_DECIMAL_COMMA.fullmatch(str(own)) for own in no_numbers.index):
+            words = "holds numbers with a decimal comma, which are read as text"
+            yield Suspicion(f"{words}; name the decimal sign of the CSV file", asks=True)
+        if is_many and (has_signs or _written_like(_SIGNED_COMMA, facts)):
+            first = next(own for own in facts.values if own in no_numbers.index)
+            words = f"holds numbers with signs, such as {first!r}, which are read as text"
+            yield Suspicion(f"{words}; write plain numbers", asks=True)
     words = f"looks like an identifier: {n_values:,} different values in {n_rows:,} rows"
-    if mostly and facts.words & _ID_WORDS:
-        return Suspicion(words, certain=True)
-    if n_values <= _FEW_VALUES:
-        return None
-    if facts.type != "whole numbers":
-        return Suspicion(words, certain=True) if mostly else None
-    if n_values < n_rows:
-        return None
-    numbers = facts.values.astype(np.float64)
-    if numbers.max() - numbers.min() == n_rows - 1:
-        return Suspicion("looks like an identifier: it numbers the rows", certain=True)
-    return Suspicion(f"{words}; is it one?")
+    if (is_text or is_whole) and n_values > _MOST_DIFFER * n_rows:
+        if facts.words & _ID_WORDS or (is_text and is_many):
+            yield Suspicion(words, certain=True)
+        if is_whole and is_many and n_values == n_rows:
+            if np.ptp(facts.values.astype(np.float64)) == n_rows - 1:
+                yield Suspicion("looks like an identifier: it numbers the rows", certain=True)
+            yield Suspicion(f"{words}; is it one?")
+    # A few numbers as text are codes of a category. Many numbers as text are an accident.
+    if facts.type == "text" and is_many and not len(no_numbers):
+        yield Suspicion("holds numbers that are written as text", asks=True)
+    if facts.type in ("numbers", "whole numbers") and facts.words & _SCORE_WORDS:
+        yield Suspicion("has the name of a score: is it another model's output?", asks=True)
+    if not label_is_known and n_values == 2 and facts.words & _LABEL_WORDS:
+        yield Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
+    if is_whole and looks_like_codes(facts.name, facts.values):
+        yield Suspicion("looks like codes: if so, name it as categorical")
+    if is_text and n_values > MANY_LEVELS:
+        yield Suspicion(f"has {n_values:,} levels: leave it out, or pool the rare ones")
+    seen: dict[str, str] = {}
+    for level in sorted(map(str, facts.counts.index)) if is_text else ():
+        first = seen.setdefault(" ".join(level.casefold().split()), level)
+        if first != level:
+            words = "has levels that differ in case or spaces alone, such as"
+            yield Suspicion(f"{words} {first!r} and {level!r}")
 
 
 def _matching(pattern: re.Pattern[str], facts: ColumnFacts) -> np.ndarray[Any, Any]:
@@ -202,67 +223,6 @@ def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
         return False
     like = _matching(pattern, facts)
     return bool(facts.counts.to_numpy()[like].sum() >= _NEARLY_ALL * len(facts.values))
-
-
-def _numbers_with_signs(facts: ColumnFacts) -> Suspicion | None:
-    if facts.n_distinct <= _FEW_VALUES:
-        return None
-    if not _written_like(_SIGNED, facts) and not _written_like(_SIGNED_COMMA, facts):
-        return None
-    signed = [value for value in facts.values if not _NUMBER.fullmatch(str(value).strip())]
-    if not signed:
-        return None
-    words = f"holds numbers with signs, such as {signed[0]!r}, which are read as text"
-    return Suspicion(f"{words}; write plain numbers", asks=True)
-
-
-def _careless_levels(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in _TEXT:
-        return None
-    seen: dict[str, str] = {}
-    for level in sorted(map(str, facts.counts.index)):
-        first = seen.setdefault(" ".join(level.casefold().split()), level)
-        if first != level:
-            words = "has levels that differ in case or spaces alone, such as"
-            return Suspicion(f"{words} {first!r} and {level!r}")
-    return None
-
-
-def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in _TEXT:
-        return None
-    counts, numeric = facts.counts, _matching(_NUMBER, facts)
-    if numeric.all():
-        return None
-    if counts.to_numpy()[numeric].sum() >= _NEARLY_ALL * len(facts.values):
-        others = counts[~numeric]
-        shown = ", ".join(f"{value!r} ({count:,})" for value, count in others[:3].items())
-        more = ", …" if len(others) > 3 else ""
-        words = f"is nearly all numbers, except {shown}{more}; so it is read as text"
-        return Suspicion(words, asks=True)
-    if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]) and not (
-        _written_like(_SIGNED, facts)
-    ):
-        words = "holds numbers with a decimal comma, which are read as text"
-        return Suspicion(f"{words}; name the decimal sign of the CSV file", asks=True)
-    return None
-
-
-def _written_numbers(facts: ColumnFacts) -> Suspicion | None:
-    # A few numbers as text are codes of a category. Many numbers as text are an accident.
-    if (
-        facts.type != "text"
-        or facts.n_distinct <= _FEW_VALUES
-        or not _matching(_NUMBER, facts).all()
-    ):
-        return None
-    return Suspicion("holds numbers that are written as text", asks=True)
-
-
-def _score(facts: ColumnFacts) -> Suspicion | None:
-    if facts.type not in ("numbers", "whole numbers") or not facts.words & _SCORE_WORDS:
-        return None
-    return Suspicion("has the name of a score: is it another model's output?", asks=True)
 
 
 ROLES = ("score", "sensitive", "label", "id", "weight", "feature", "ignored")
@@ -450,22 +410,18 @@ class Roles:
         return RoleTable(tuple(read), len(frame))
 
     def _role(self, facts: ColumnFacts, role: str | None, *, written: bool) -> ColumnRole:
-        why, doubt = ("named" if role else ""), ""
         found: Suspicion | None = None
-        if role in (None, "feature"):
+        why = "named"
+        if role is None and self.features is not None:
+            role, why = "ignored", "not among the features that were named"
+        elif role in (None, "feature"):
             found = suspect(facts, label_is_known=self.label is not None)
             if written:
                 found = Suspicion("is a model's output, as fairmatch writes it", certain=True)
-        if role is None:
-            if self.features is not None:
-                role, why = "ignored", "not among the features that were named"
-                found = None
-            elif found is not None and found.certain:
-                role, why = "ignored", "left out"
-            else:
-                role, why = "feature", "no other role"
-        if found is not None:
-            doubt = found.words
+            if role is None:
+                left_out = found is not None and found.certain
+                role, why = ("ignored", "left out") if left_out else ("feature", "no other role")
+        doubt = "" if found is None else found.words
         asks = found is not None and found.asks and role == "feature" and why != "named"
         counted = facts.n_missing, facts.n_distinct
         return ColumnRole(facts.name, role, facts.type, *counted, why, doubt, asks)
@@ -513,8 +469,8 @@ def ask(
     looks = [f"column {column.name!r} {column.doubt}" for column in roles.columns if column.asks]
     asked = {column.name for column in roles.columns if column.asks}
     features = [name for name in roles.features if name not in kept and name not in asked]
-    told: list[tuple[str, str]] = []
-    notes: list[tuple[str, str]] = []
+    told: dict[str, str] = {}  # by column, whose first line counts
+    notes: dict[str, str] = {}
     if features:
         table = frame[features]
         for label in roles.named("label"):
@@ -523,27 +479,19 @@ def ask(
                 # values, a threshold on the column may determine the label legitimately.
                 few = table[leak.column].nunique() <= frame[label].nunique()
                 if leak.is_exact:
-                    (told if few else notes).append((leak.column, _words(leak, label)))
+                    (told if few else notes).setdefault(leak.column, _words(leak, label))
         attributes = roles.named("sensitive")
         groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
+        seen = ", which the model sees anyway" if sees_groups else ""
         for leak in () if sees_groups is None else find_leaks(table, groups):
-            if sees_groups:
-                notes.append((leak.column, f"{leak.words}, which the model sees anyway"))
-            else:
-                (told if leak.is_exact else notes).append((leak.column, leak.words))
-    return Questions((*looks, *_by_column(told)), _by_column(notes))
+            is_open = leak.is_exact and not sees_groups
+            (told if is_open else notes).setdefault(leak.column, f"{leak.words}{seen}")
+    return Questions((*looks, *told.values()), tuple(notes.values()))
 
 
 def _words(leak: Leak, label: str) -> str:
+    """Return what a column says of the label."""
     if leak.group is not None:
         return f"column {leak.column!r} shows where the label {label!r} is {leak.group!r}"
     verb = "is" if leak.kind == "copy" else "determines"
     return f"column {leak.column!r} {verb} the label {label!r}"
-
-
-def _by_column(lines: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return one line for every column, the first one of each."""
-    first: dict[str, str] = {}
-    for column, words in lines:
-        first.setdefault(column, words)
-    return tuple(first.values())
