@@ -110,7 +110,7 @@ def test_other_scores_and_several_columns(scores):
     [
         (["--out", "scores.csv"], "would overwrite a file"),
         (["--out", "a.csv", "--with", "no.json"], "There is no file no.json. Name a file"),
-        (["--out", "a.csv", "--with", "."], "not a file of an adjustment"),
+        (["--out", "a.csv", "--with", "."], "not a plain file"),
         (["--out", "a.csv", "--with", "no.json", "--scale", "rank"], "Leave one of the two out"),
         (["--out", "a.csv", "--label", "lable"], "label"),
         (["--out", "a.csv", "--criterion", "equal_opportunity"], "the labels with --label"),

@@ -158,7 +158,7 @@ def test_what_is_no_file_of_an_adjustment_is_refused(tmp_path):
         file.write_text(text)
         with pytest.raises(ModelFileError, match="not valid JSON"):
             ScoreAdjustment.load(file)
-    with pytest.raises(ModelFileError, match="not a file of an adjustment"):
+    with pytest.raises(ModelFileError, match="not a plain file"):
         ScoreAdjustment.load(tmp_path)
     with pytest.raises(ModelFileError, match="There is no file"):
         ScoreAdjustment.load(tmp_path / "none.json")

@@ -2,12 +2,14 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wasserstein_distance
@@ -31,14 +33,13 @@ from fairmatch.learning.reading import (
     table_width,
     tell_unknown,
 )
-from fairmatch.learning.saving import refuse_half_characters
+from fairmatch.learning.saving import plain_label, read_json, refuse_half_characters
 from fairmatch.learning.vectors import VectorAlignment
 from fairmatch.people.checks import (
     FloatArray,
     check_length,
     check_number,
     check_weights,
-    plain_value,
     read_labels,
     read_numbers,
     read_scores,
@@ -51,7 +52,6 @@ from fairmatch.people.groups import (
     Criterion,
     Groups,
     read_criterion,
-    read_groups,
     read_known,
     read_unknown,
 )
@@ -63,7 +63,7 @@ from fairmatch.people.outcome import (
     read_vectors,
 )
 from fairmatch.people.people import IndexArray, Labels, People
-from fairmatch.people.strata import Codes, Factor, Given, given_columns, pool_strata
+from fairmatch.people.strata import Codes, Given, given_columns, pool_strata
 from fairmatch.people.weights import read_row_weights
 
 # Resolution of a quantile curve: a rank is known to one part in this many, and exactly in groups
@@ -98,6 +98,14 @@ class Curve:
     knots: FloatArray
     values: FloatArray
 
+    def __post_init__(self) -> None:
+        if self.knots.ndim != 1 or not len(self.knots) or self.knots.shape != self.values.shape:
+            raise ValueError("a curve needs as many values as knots, and at least one")
+        if not (np.isfinite(self.knots).all() and np.isfinite(self.values).all()):
+            raise ValueError("a curve needs finite knots and values")
+        if (np.diff(self.knots) <= 0.0).any() or (np.diff(self.values) < 0.0).any():
+            raise ValueError("a curve must increase")
+
     def __repr__(self) -> str:
         return f"Curve({len(self.knots)} knots)"
 
@@ -107,17 +115,6 @@ class Curve:
         # Adding nothing keeps every bit between the knots: equal values stay equal.
         found += x - np.clip(x, self.knots[0], self.knots[-1])
         return found
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """Return the curve that plain values describe; raise ValueError if they are damaged."""
-        knots, values = (np.asarray(state[k], dtype=np.float64) for k in ("knots", "values"))
-        whole = knots.ndim == 1 and len(knots) > 0 and knots.shape == values.shape
-        if not (whole and np.isfinite(knots).all() and np.isfinite(values).all()):
-            raise ValueError("a curve needs finite knots and values")
-        if (np.diff(knots) <= 0.0).any() or (np.diff(values) < 0.0).any():
-            raise ValueError("a curve must increase")
-        return cls(knots, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +130,12 @@ class Distribution:
     @classmethod
     def of(cls, scores: FloatArray, weights: FloatArray | None) -> Self:
         """Return the distribution of scores, with weighted rows."""
-        order = None if weights is None else np.argsort(scores, kind="stable")
-        ordered = np.sort(scores) if order is None else scores[order]
+        order = np.argsort(scores, kind="stable")
+        ordered = scores[order]
         first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
         counts = np.diff(np.append(first, len(ordered)))
-        if weights is None or order is None:
-            shares = counts / len(ordered)
-            upto = np.cumsum(counts) / len(ordered)
+        if weights is None:
+            shares, upto = counts / len(ordered), np.cumsum(counts) / len(ordered)
         else:
             shares = np.add.reduceat(weights[order], first) / weights.sum()
             upto = np.cumsum(shares)
@@ -207,24 +203,29 @@ class Alignment:
     remaining_gap: float
     attributes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.curves) or self.scale not in SCALES:
+            raise ValueError("every group needs a curve, and scores need a scale")
+        if (self.ranks is None) == (self.scale == "rank"):
+            raise ValueError("ranks and scale contradict each other")
+
     @classmethod
     def fit(cls, people: People, scores: FloatArray, criterion: Criterion, scale: str) -> Self:
         """Return the alignment of the scores of people, all of whose groups are compared."""
-        weights = people.weights
-        ranks = None
+        weights, ranks = people.weights, None
         if scale == "rank":
             everybody = Distribution.of(scores, weights)
             ranks = Curve(everybody.scores, everybody.middle)
-        comparisons = people.comparisons(criterion)
-        rows = {one.source: one.source_rows for one in comparisons}
-        rows |= {one.target: one.target_rows for one in comparisons}
+        rows: dict[int, IndexArray] = {}
+        for one in people.comparisons(criterion):
+            rows |= {one.source: one.source_rows, one.target: one.target_rows}
         members = [rows[code] for code in range(people.groups.n_groups)]
         found = [
             Distribution.of(scores[rows], None if weights is None else weights[rows])
             for rows in members
         ]
-        sizes = [len(rows) if weights is None else weights[rows].sum() for rows in members]
-        shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
+        sizes = np.array([people.mass[rows].sum() for rows in members])
+        shares = sizes / sizes.sum()
         curves = _settled([_to_barycentre(one, found, shares, ranks) for one in found])
         return cls(
             people.groups.labels,
@@ -256,27 +257,6 @@ class Alignment:
             aligned *= strength
             aligned += (1.0 - strength) * start
         return aligned
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """Return the alignment that plain values describe; raise ValueError if damaged."""
-        labels, scale = _labels(state["labels"]), state["scale"]
-        curves = tuple(map(Curve.from_state, state["curves"]))
-        ranks = None if state["ranks"] is None else Curve.from_state(state["ranks"])
-        if len(labels) != len(curves) or scale not in SCALES:
-            raise ValueError("this is not an alignment of scores")
-        if (ranks is None) == (scale == "rank"):
-            raise ValueError("ranks and scale contradict each other")
-        shares, tied = (np.asarray(state[k], dtype=np.float64) for k in ("shares", "tied"))
-        gap, attributes = float(state["remaining_gap"]), tuple(map(str, state["attributes"]))
-        return cls(labels, curves, shares, scale, ranks, tied, gap, attributes)
-
-
-def _labels(values: Any) -> tuple[Any, ...]:
-    """Return the labels of a file; raise ValueError unless they are a list that all differ."""
-    if not isinstance(values, list) or len(set(values)) < len(values):
-        raise ValueError("the labels of groups must be a list, and must all differ")
-    return tuple(values)
 
 
 def _to_barycentre(
@@ -315,79 +295,97 @@ def _remaining_gap(groups: list[Distribution], curves: tuple[Curve, ...]) -> flo
     return float(np.ptp(shares, axis=0).max())
 
 
-# Number of steps between the strengths 0 and 1 that are tried.
-_STRENGTHS = 200
-
-
 def _least_strength(
-    alignment: Alignment, people: People, scores: FloatArray, max_gap: float
+    part: Alignment | VectorAlignment, people: People, scores: FloatArray, max_gap: float
 ) -> float:
     """Return the least strength whose gap on these rows is at most a bound.
 
-    For probabilities it is the gap of decisions at one half, and otherwise the Wasserstein gap of
-    the moved scores. The strength is a multiple of 1/200. If no strength is within the bound, it
-    is the one with the smallest gap, with a warning.
+    It is a multiple of 1/200, or of 1/20 with several classes. If no strength is within the bound,
+    it is the one with the smallest gap, with a warning.
     """
-    strengths = np.linspace(0.0, 1.0, _STRENGTHS + 1)
-    if alignment.scale == "probability":
-        gaps = _gaps_of_decisions(alignment, people, scores, strengths)
-        within = np.flatnonzero(gaps <= max_gap)
-        place = int(within[0]) if len(within) else int(np.argmin(gaps))
-        gap = float(gaps[place])
+    advice = "A gap remains where many people share a score. Use finer scores, or allow a larger "
+    strengths, falls = np.linspace(0.0, 1.0, 201), False
+    if isinstance(part, VectorAlignment):
+        strengths = np.arange(21) / 20.0
+        advice = "Use decisions='threshold', or allow a larger "
+        gap = _gap_of_classes(part, people, scores)
+    elif part.scale == "probability":
+        gap = _gap_of_decisions(part, people, scores)
+    else:  # a distance falls as the strength grows
+        gap, falls = _distance(part, people, scores), True
+    gaps = cache(lambda place: gap(float(strengths[place])))
+    places = range(len(strengths))
+    if falls:
+        place = bisect_left(places[:-1], True, key=lambda place: gaps(place) <= max_gap)
     else:
-
-        def distance(place: int) -> float:
-            moved = alignment.move(scores, people.groups.codes, float(strengths[place]))
-            return _largest_distance(people, moved)
-
-        # The distance falls as the strength grows, so bisection finds the least strength.
-        place = bisect_left(range(_STRENGTHS), True, key=lambda place: distance(place) <= max_gap)
-        gap = distance(place)
-    strength = float(strengths[place])
-    if gap > max_gap:
+        within = (place for place in places if gaps(place) <= max_gap)
+        place = next(within, -1)
+        place = min(places, key=gaps) if place < 0 else place
+    if gaps(place) > max_gap:
         notify(
             f"No strength reaches a gap of {max_gap:g} on these rows; the smallest gap is "
-            f"{gap:.4g}, at strength {strength:g}, which is kept. A gap remains where many people "
-            "share a score. Use finer scores, or allow a larger max_gap.",
+            f"{gaps(place):.4g}, at strength {strengths[place]:g}, which is kept. {advice}max_gap.",
             GapNotReachedWarning,
         )
-    return strength
+    return float(strengths[place])
 
 
-def _gaps_of_decisions(
-    alignment: Alignment, people: People, scores: FloatArray, strengths: FloatArray
-) -> FloatArray:
-    """Return the largest difference of acceptance rates at every strength."""
-    rates = []
+def _gap_of_classes(
+    part: VectorAlignment, people: People, scores: FloatArray
+) -> Callable[[float], float]:
+    """Return the largest difference of the rates of a class, as a function of the strength."""
+    codes, mass = people.groups.codes, people.mass
+    members = [people.groups.rows(code) for code in range(people.groups.n_groups)]
+
+    def gap(strength: float) -> float:
+        decided = largest_class(part.move(scores, codes, strength))
+        rates = [
+            np.bincount(decided[rows], mass[rows], minlength=scores.shape[1]) / mass[rows].sum()
+            for rows in members
+        ]
+        return float(np.ptp(rates, axis=0).max())
+
+    return gap
+
+
+def _gap_of_decisions(
+    part: Alignment, people: People, scores: FloatArray
+) -> Callable[[float], float]:
+    """Return the largest difference of acceptance rates, as a function of the strength."""
+    sides = []
     for code in range(people.groups.n_groups):
         rows = people.groups.rows(code)
         order = rows[np.argsort(scores[rows], kind="stable")]
         mass = people.mass[order]
-        below = np.append(0.0, np.cumsum(mass)) / mass.sum()
-        rates.append([1.0 - below[_first(alignment, scores[order], code, t)] for t in strengths])
-    return np.asarray(np.ptp(np.array(rates), axis=0))
+        sides.append((scores[order], np.append(0.0, np.cumsum(mass)) / mass.sum()))
+
+    def rate(code: int, strength: float) -> float:
+        ordered, below = sides[code]
+
+        def accepted(place: int) -> bool:
+            moved = part.move(ordered[place : place + 1], np.array([code]), strength)
+            return bool(moved[0] >= 0.5)
+
+        # Within a group the order of people stays, so those who are accepted come last.
+        return float(1.0 - below[bisect_left(range(len(ordered)), True, key=accepted)])
+
+    return lambda strength: float(np.ptp([rate(code, strength) for code in range(len(sides))]))
 
 
-def _first(alignment: Alignment, ordered: FloatArray, code: int, strength: float) -> int:
-    """Return the position of the first accepted score among a group's sorted and moved scores."""
-    member = np.array([code])
-
-    def accepted(place: int) -> bool:
-        moved = alignment.move(ordered[place : place + 1], member, float(strength))
-        return bool(moved[0] >= 0.5)
-
-    # Within a group the order of people stays, so those who are accepted come last.
-    return bisect_left(range(len(ordered)), True, key=accepted)
-
-
-def _largest_distance(people: People, scores: FloatArray) -> float:
-    """Return the largest Wasserstein distance between the scores of two groups."""
+def _distance(part: Alignment, people: People, scores: FloatArray) -> Callable[[float], float]:
+    """Return the largest Wasserstein distance of two groups, as a function of the strength."""
     members = [people.groups.rows(code) for code in range(people.groups.n_groups)]
-    masses = [None if people.weights is None else people.weights[rows] for rows in members]
-    sides = [(scores[rows], mass) for rows, mass in zip(members, masses, strict=True)]
-    return max(
-        float(wasserstein_distance(a[0], b[0], a[1], b[1])) for a, b in combinations(sides, 2)
-    )
+
+    def distance(strength: float) -> float:
+        moved = part.move(scores, people.groups.codes, strength)
+        sides = [
+            (moved[rows], None if people.weights is None else people.mass[rows]) for rows in members
+        ]
+        return max(
+            float(wasserstein_distance(a[0], b[0], a[1], b[1])) for a, b in combinations(sides, 2)
+        )
+
+    return distance
 
 
 # Rates are quotients of sums of weights, so two rates that differ by less than this are equal.
@@ -474,19 +472,9 @@ def _best_cuts(groups: Sequence[Cuts], max_gap: float) -> list[int] | None:
     """
     if any(len(group) == 0 for group in groups):
         return None
-    if len(groups) == 2:  # the best pair of a cut and a cut with near rates
-        first, second = groups
-        start, end = second.within(first.rates - max_gap, 2.0 * max_gap)
-        total = first.gain + range_maximum(second.gain, start, end)
-        place = int(np.argmax(total))
-        if total[place] == -np.inf:
-            return None
-        span = slice(start[place], end[place])
-        return [place, int(start[place]) + int(np.argmax(second.gain[span]))]
     best, found = -np.inf, None
-    for low in _windows(groups, max_gap):
-        spans = [group.within(low, max_gap) for group in groups]
-        total = np.zeros(low.shape[1])
+    for spans in _spans(groups, max_gap):
+        total = np.zeros(len(spans[0][0]))
         for group, (start, end) in zip(groups, spans, strict=True):
             total += range_maximum(group.gain, start, end)
         place = int(np.argmax(total))
@@ -500,21 +488,26 @@ def _best_cuts(groups: Sequence[Cuts], max_gap: float) -> list[int] | None:
     ]
 
 
-def _windows(groups: Sequence[Cuts], width: float) -> Iterator[FloatArray]:
-    """Yield the starts of windows, one of which holds the rates of a best choice.
+def _spans(groups: Sequence[Cuts], width: float) -> Iterator[list[tuple[IndexArray, IndexArray]]]:
+    """Yield windows of cuts: for each group the starts and ends; one holds a best choice.
 
-    With one rate, the least rate over the groups is the rate of some cut, so a window starts at the
+    The rates of two groups are compared directly: a window is a cut of the first and all cuts of
+    the second with near rates. Otherwise rates lie in windows of the given width. With one rate,
+    the least rate over the groups is the rate of some cut, so a window starts at the
     rate of every cut. With several rates, the anchor is the group with the fewest cuts. Its rates
     may lie anywhere in a window, so windows start below them by several parts of the width.
     """
-    if len(groups[0].rates) == 1:
-        yield np.unique(np.concatenate([group.rates[0] for group in groups]))[None, :]
+    if len(groups) == 2:
+        first, second = groups
+        every = np.arange(len(first))
+        yield [(every, every + 1), second.within(first.rates - width, 2.0 * width)]
         return
-    anchor = min(groups, key=len).rates
-    steps = np.linspace(0.0, width, _STEPS + 1)
-    for first in steps:
-        for second in steps:
-            yield anchor - np.array([[first], [second]])
+    lows = [np.unique(np.concatenate([group.rates[0] for group in groups]))[None, :]]
+    if len(groups[0].rates) > 1:
+        anchor, steps = min(groups, key=len).rates, np.linspace(0.0, width, _STEPS + 1)
+        lows = [anchor - np.array(below)[:, None] for below in product(steps, repeat=2)]
+    for low in lows:
+        yield [group.within(low, width) for group in groups]
 
 
 def range_maximum(values: FloatArray, start: IndexArray, end: IndexArray) -> FloatArray:
@@ -586,6 +579,12 @@ class GroupThresholds:
     decides: bool
     attributes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.thresholds.shape != (len(self.labels),) or np.isnan(self.thresholds).any():
+            raise ValueError("every group needs one threshold")
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"{self.criterion!r} is not a criterion")
+
     @classmethod
     def fit(
         cls,
@@ -649,18 +648,6 @@ class GroupThresholds:
             bent[rows] = np.where(accepted, np.maximum(inside, 0.5), below)
         return bent
 
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """Return the thresholds that plain values describe; raise ValueError if damaged."""
-        labels, criterion = _labels(state["labels"]), state["criterion"]
-        thresholds = np.asarray([_ENDS.get(t, t) for t in state["thresholds"]], dtype=np.float64)
-        if thresholds.shape != (len(labels),) or np.isnan(thresholds).any():
-            raise ValueError("every group needs one threshold")
-        if criterion not in CRITERIA:
-            raise ValueError(f"{criterion!r} is not a criterion")
-        facts = float(state["accuracy"]), float(state["gap"]), bool(state["decides"])
-        return cls(labels, thresholds, criterion, *facts, tuple(map(str, state["attributes"])))
-
 
 def _centred(threshold: float) -> Curve:
     """Return the curve that maps 0 to 0, a threshold to one half, and 1 to 1.
@@ -676,15 +663,12 @@ def _centred(threshold: float) -> Curve:
 
 def _smallest_count(people: People, criterion: Criterion) -> float:
     """Return the least effective number of rows of a group that a criterion compares."""
-    sizes = [
-        len(rows)
-        if people.weights is None
-        else people.weights[rows].sum() ** 2 / (people.weights[rows] ** 2).sum()
+    masses = [
+        people.mass[people.groups.is_group(code) & inside]
         for _, inside in criterion.strata(people.positive, len(people))
         for code in range(people.groups.n_groups)
-        for rows in [np.flatnonzero(people.groups.is_group(code) & inside)]
     ]
-    return float(max(1.0, min(sizes)))
+    return float(max(1.0, min(mass.sum() ** 2 / (mass**2).sum() for mass in masses)))
 
 
 def _deciding(cuts: Sequence[Cuts], max_gap: float) -> list[int]:
@@ -709,13 +693,8 @@ def _gain(cuts: Sequence[Cuts], chosen: Sequence[int]) -> float:
     return float(sum(cut.gain[k] for cut, k in zip(cuts, chosen, strict=True)))
 
 
-# JSON has no infinity, so these words stand for thresholds.
-_ENDS: dict[Any, float] = {"nobody": float("inf"), "everybody": float("-inf")}
-_WORDS: dict[float, Any] = {end: word for word, end in _ENDS.items()}
-
-
 Part: TypeAlias = Alignment | GroupThresholds | ClassOffsets | VectorAlignment
-# What a file calls each of them, besides how decisions are made.
+# What they are called: how decisions are made, and whether there are more than two classes.
 _PARTS: dict[tuple[str, bool], type[Part]] = {
     ("align", False): Alignment,
     ("threshold", False): GroupThresholds,
@@ -723,21 +702,47 @@ _PARTS: dict[tuple[str, bool], type[Part]] = {
     ("threshold", True): ClassOffsets,
 }
 
+# A file is JSON, which has no infinity, so these words stand for thresholds.
+_ENDS: dict[Any, float] = {"nobody": float("inf"), "everybody": float("-inf")}
+_WORDS: dict[float, Any] = {end: word for word, end in _ENDS.items()}
+_KIND, _VERSION = "fairmatch.adjustment", 1
+_EXPECTED = "Name a file that ScoreAdjustment.save or fairmatch adjust wrote."
+
+
+class _Saved(msgspec.Struct, kw_only=True):
+    """What a file holds of an adjustment: that of everybody, or that of a stratum."""
+
+    strength: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+    parts: dict[str, Any]
+    ignored: tuple[Any, ...]
+    stratum: int = -1
+
+
+class _File(_Saved, kw_only=True):
+    """What a file holds."""
+
+    version: int
+    decisions: Literal["align", "threshold"]
+    several_classes: bool = False
+    pooled: tuple[Any, ...]
+    given: Given | None = None
+    pooling: tuple[int, ...] = ()
+    within: tuple[_Saved, ...] = ()
+
 
 def _plain(value: Any) -> Any:
-    """Return a part of an adjustment as plain values for JSON."""
-    if isinstance(value, Part | Curve):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, np.ndarray) and value.ndim > 1:
-        return value.tolist()
+    """Return what JSON does not know as values that it knows."""
     if isinstance(value, np.ndarray):
-        return [_WORDS.get(number, number) for number in value.tolist()]
-    return [_plain(one) for one in value] if isinstance(value, tuple) else plain_value(value)
+        numbers = value.tolist()
+        return numbers if value.ndim > 1 else [_WORDS.get(number, number) for number in numbers]
+    return vars(value) if is_dataclass(value) else plain_label(value)
 
 
-_KIND, _VERSION = "fairmatch.adjustment", 1
-_MOST_BYTES = 2**28
-_EXPECTED = "Name a file that ScoreAdjustment.save or fairmatch adjust wrote."
+def _array(kind: type, value: Any) -> FloatArray:
+    """Return the array that a file holds."""
+    if isinstance(value, list):
+        value = [_ENDS.get(one, one) if isinstance(one, str) else one for one in value]
+    return np.asarray(value, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -787,6 +792,15 @@ class ScoreAdjustment:
     pooling: tuple[int, ...] = ()
     within: "dict[int, ScoreAdjustment]" = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        names = (*self.labels, *self.ignored)
+        if len({*names}) < len(names) or len({*self.pooled}) < len(self.pooled):
+            raise ValueError("the labels of groups must all differ")
+        if self.pooled and OTHER not in names:
+            raise ValueError("its small groups are not those of its curves")
+        if len(self.pooling) != (0 if self.given is None else len(self.given.labels)):
+            raise ValueError("its strata are not those of its factors")
+
     @property
     def labels(self) -> tuple[Any, ...]:
         """Labels of the groups."""
@@ -795,19 +809,17 @@ class ScoreAdjustment:
     @property
     def decisions(self) -> str:
         """How scores are adjusted: "align" or "threshold"."""
-        return "align" if isinstance(self.parts, Alignment | VectorAlignment) else "threshold"
+        return next(name for (name, _), kind in _PARTS.items() if type(self.parts) is kind)
 
     @property
     def n_classes(self) -> int:
         """Number of classes; scores of two classes are one number."""
-        if isinstance(self.parts, ClassOffsets):
-            return int(self.parts.offsets.shape[2])
-        return int(self.parts.points[0].shape[1]) if isinstance(self.parts, VectorAlignment) else 2
+        return int(getattr(self.parts, "n_classes", 2))
 
     @property
     def scale(self) -> str:
         """What the scores are: "probability", "rank" or "real"."""
-        return self.parts.scale if isinstance(self.parts, Alignment) else "probability"
+        return str(getattr(self.parts, "scale", "probability"))
 
     def apply(
         self, y_score: ArrayLike, sensitive_features: ArrayLike, given: Any = None
@@ -912,24 +924,24 @@ class ScoreAdjustment:
             "decisions": self.decisions,
             "several_classes": self.n_classes > 2,
             "strength": self.strength,
-            "pooled": _plain(self.pooled),
-            "ignored": _plain(self.ignored),
-            "parts": _plain(self.parts),
-            "given": None if self.given is None else asdict(self.given),
-            "pooling": list(self.pooling),
+            "pooled": self.pooled,
+            "ignored": self.ignored,
+            "parts": self.parts,
+            "given": self.given,
+            "pooling": self.pooling,
             "within": [
                 {
                     "stratum": code,
                     "strength": own.strength,
-                    "parts": _plain(own.parts),
-                    "ignored": _plain(own.ignored),
+                    "parts": own.parts,
+                    "ignored": own.ignored,
                 }
                 for code, own in self.within.items()
             ],
         }
         try:
-            text = json.dumps(content, allow_nan=False)
-            refuse_half_characters(content)
+            text = json.dumps(content, allow_nan=False, default=_plain)
+            refuse_half_characters(json.loads(text))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"The adjustment cannot be written as JSON ({error}). Use text or numbers as the "
@@ -957,68 +969,30 @@ class ScoreAdjustment:
             If the file is not a saved adjustment, or is damaged.
         """
         file = Path(path)
-        try:
-            if not file.exists():
-                raise ModelFileError(f"There is no file {file}. {_EXPECTED}")
-            if not file.is_file() or file.stat().st_size > _MOST_BYTES:
-                raise ModelFileError(f"{file} is not a file of an adjustment. {_EXPECTED}")
-            content = json.loads(file.read_bytes())
-            refuse_half_characters(content)
-        except OSError as error:
-            raise ModelFileError(
-                f"{file} cannot be read ({error.strerror}). {_EXPECTED}"
-            ) from error
-        except ModelFileError:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise ModelFileError(f"{file} is not valid JSON: {error}. {_EXPECTED}") from None
-        if not isinstance(content, dict) or content.get("kind") != _KIND:
-            raise ModelFileError(f"{file} does not describe an adjustment of scores. {_EXPECTED}")
+        if not file.exists():
+            raise ModelFileError(f"There is no file {file}. {_EXPECTED}")
+        content = read_json(file, _KIND, _EXPECTED, _EXPECTED)
         if content.get("version") != _VERSION:
             raise ModelFileError(
                 f"{file} has format version {content.get('version')}; this fairmatch reads "
                 f"version {_VERSION}. Install the version of fairmatch that wrote it."
             )
         try:
-            return cls._from_state(content)
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            saved = msgspec.convert(content, _File)
+            kind: Any = _PARTS[saved.decisions, saved.several_classes]
+            (whole, *others) = (
+                cls(msgspec.convert(own.parts, kind, dec_hook=_array), own.strength,
+                    ignored=own.ignored) for own in (saved, *saved.within)
+            )  # fmt: skip
+            within: dict[int, Any] = dict(
+                zip([own.stratum for own in saved.within], others, strict=True)
+            )
+            return replace(whole, pooled=saved.pooled, given=saved.given, pooling=saved.pooling,
+                           within=within)  # fmt: skip
+        except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(
-                f"{file} is damaged ({type(error).__name__}: {error}). Save the adjustment again."
+                f"{file} is damaged ({error}). Save the adjustment again."
             ) from None
-
-    @classmethod
-    def _from_state(cls, content: dict[str, Any]) -> Self:
-        """Return the adjustment that plain values describe; raise ValueError if damaged."""
-        strength = content["strength"]
-        check_number("strength", strength, "[0, 1]")
-        if content["decisions"] not in DECISIONS:
-            raise ValueError(f"decisions is {content['decisions']!r}")
-        several = bool(content.get("several_classes", False))
-        parts = _PARTS[content["decisions"], several].from_state(content["parts"])
-        _labels(content["parts"]["labels"])
-        pooled, ignored = (_labels(content[name]) for name in ("pooled", "ignored"))
-        if pooled and OTHER not in parts.labels:
-            raise ValueError("its small groups are not those of its curves")
-        given, within = content.get("given"), dict[int, Any]()
-        whole = {**content, "given": None, "pooling": (), "within": ()}
-        for own in content.get("within", ()):
-            within[int(own["stratum"])] = cls._from_state(whole | own)
-        if given is not None:
-            factors = [
-                Factor(
-                    str(one["name"]),
-                    tuple(map(str, one["labels"])),
-                    None if one["levels"] is None else tuple(one["levels"]),
-                    tuple(map(float, one["edges"])),
-                )
-                for one in given["factors"]
-            ]
-            places, labels = tuple(map(int, given["places"])), tuple(map(str, given["labels"]))
-            given = Given(tuple(factors), places, labels)
-        pooling = tuple(map(int, content.get("pooling", ())))
-        if len(pooling) != (0 if given is None else len(given.labels)):
-            raise ValueError("its strata are not those of its factors")
-        return cls(parts, float(strength), pooled, ignored, given, pooling, within)
 
 
 def fit_adjustment(
@@ -1121,24 +1095,17 @@ def fit_adjustment(
     >>> (adjustment.apply(scores, groups) >= 0.5).tolist()
     [False, True, False, True]
     """
-    refuse_other_order(
-        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
-        sample_weight=sample_weight,
-    )  # fmt: skip
-    scores = _read_on_scale(y_score, scale)
-    known = read_known(sensitive_features, read_unknown(unknown), n_rows=len(scores))
-    tell_unknown(known)
-    groups = settle_small_groups(known, small_groups)
+    people, scores, known = _read(
+        y_score, sensitive_features, y_true, sample_weight, pos_label, scale, unknown, small_groups
+    )
     good: tuple[int, ...] = ()
     if scores.ndim == 2:
         good = read_class_scores(y_score, None, y_true, favourable)[1].favourable
-        y_true = None  # offsets and the barycentre rest on probabilities alone
     elif favourable is not None:
         raise InputError(
             "favourable names some of several classes, and y_score is of two. Leave it out.",
             parameter="favourable",
         )
-    people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
     people, factors, pooling = _with_strata(people, given)
     (found,) = adjust_people(
         people,
@@ -1158,7 +1125,7 @@ def fit_adjustment(
             "decisions='align'.",
             ConstantModelWarning,
         )
-    pooled = tuple(label for label in known.labels if label not in groups.labels)
+    pooled = tuple(label for label in known if label not in people.groups.labels)
     return replace(found, pooled=pooled, given=factors, pooling=pooling)
 
 
@@ -1220,17 +1187,13 @@ def align_scores(
     >>> align_scores([0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]).round(2).tolist()
     [0.3, 0.5, 0.3, 0.5]
     """
-    refuse_other_order(
-        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
-        sample_weight=sample_weight,
-    )  # fmt: skip
-    scores = _read_on_scale(y_score, scale)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
-    y_true = None if scores.ndim == 2 else y_true
-    people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
+    people, scores, _ = _read(
+        y_score, sensitive_features, y_true, sample_weight, pos_label, scale, "error"
+    )
     people, _, _ = _with_strata(people, given)
     (found,) = adjust_people(people, scores, strengths=[strength], criterion=criterion, scale=scale)
-    return found.move(scores, groups.codes, None if people.strata is None else people.strata.values)
+    strata = None if people.strata is None else people.strata.values
+    return found.move(scores, people.groups.codes, strata)
 
 
 def _with_strata(people: People, given: Any) -> tuple[People, Given | None, tuple[int, ...]]:
@@ -1245,16 +1208,33 @@ def _with_strata(people: People, given: Any) -> tuple[People, Given | None, tupl
     return replace(people, strata=strata), factors, tuple(pooling.tolist())
 
 
-def _read_people(
-    scores: FloatArray, groups: Groups, y_true: Any, sample_weight: Any, *, pos_label: Any
-) -> People:
-    """Return the people behind scores."""
-    labels, n_rows = None, len(scores)
-    if y_true is not None:
+def _read(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    y_true: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    pos_label: Any,
+    scale: str,
+    unknown: str,
+    small_groups: SmallGroups | None = None,
+) -> tuple[People, FloatArray, tuple[Any, ...]]:
+    """Return the people behind scores, the scores, and the groups before small ones are pooled."""
+    refuse_other_order(
+        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
+        sample_weight=sample_weight,
+    )  # fmt: skip
+    scores = _read_on_scale(y_score, scale)
+    n_rows = len(scores)
+    known = read_known(sensitive_features, read_unknown(unknown), n_rows=n_rows)
+    tell_unknown(known)
+    groups = known if small_groups is None else settle_small_groups(known, small_groups)
+    labels = None
+    # Offsets and the barycentre of several classes rest on probabilities alone.
+    if y_true is not None and scores.ndim == 1:
         positive = read_labels(y_true, n_rows=n_rows, pos_label=pos_label)
         labels = Labels(positive.astype(np.float64), (None, pos_label))
     weight = read_row_weights(sample_weight, "survey", n_rows)
-    return People(groups, labels=labels, weight=weight)
+    return People(groups, labels=labels, weight=weight), scores, known.labels
 
 
 def _read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
@@ -1306,17 +1286,6 @@ def adjust_people(
     check_weights("strength", strengths, "[0, 1]")
     if max_gap is not None:
         check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
-    if people.strata is not None:
-        return _adjusted_within(
-            people,
-            scores,
-            strengths=strengths,
-            max_gap=max_gap,
-            criterion=criterion,
-            decisions=decisions,
-            scale=scale,
-            favourable=favourable,
-        )
     several = scores.ndim == 2
     if several and decisions == "align" and criterion.needs_labels:
         raise InputError(
@@ -1333,97 +1302,53 @@ def adjust_people(
             else f"criterion={criterion.name!r} compares people of the same class"
         )
         raise LabelError(f"{what}, so it needs the true labels. Pass y_true.", parameter="y_true")
+
+    labels = tuple(people.groups.labels[code] for code in people.groups.compared)
     ignored = tuple(people.groups.labels[code] for code in people.groups.apart)
-    if ignored:
-        places = places_of(people.groups)[people.groups.codes]
-        rows = np.flatnonzero(places >= 0)
-        labels = tuple(people.groups.labels[code] for code in people.groups.compared)
-        groups = Groups(places[rows], labels, people.groups.attributes)
-        people, scores = (
-            replace(replace(people, table=None).take(rows), groups=groups),
-            scores[rows],
-        )
-    parts: Sequence[Part]
-    if several and decisions == "threshold":
-        parts = fit_offsets(
-            scores,
-            np.eye(people.groups.n_groups)[people.groups.codes],
-            people.mass,
-            criterion,
-            people.groups.labels,
-            max_gap=max_gap,
-            strengths=strengths,
-            favourable=favourable,
-            attributes=people.groups.attributes,
-        )
-        strengths = strengths if max_gap is None else [1.0]
-    elif several:
-        vectors = VectorAlignment.fit(people, scores)
-        if max_gap is not None:
-            strengths = [_least_vector_strength(vectors, people, scores, max_gap)]
-        parts = [vectors] * len(strengths)
-    elif decisions == "threshold":
-        parts = GroupThresholds.fit(people, scores, criterion, max_gap=max_gap, strengths=strengths)
-        strengths = strengths if max_gap is None else [1.0]
-    else:
-        alignment = Alignment.fit(people, scores, criterion, scale)
-        if max_gap is not None:
-            ((_, inside),) = criterion.strata(people.positive, len(people))
-            rows = np.flatnonzero(inside)
-            least = _least_strength(alignment, people.take(rows), scores[rows], max_gap)
-            strengths = [least]
-        parts = [alignment] * len(strengths)
-    return [
-        ScoreAdjustment(part, float(strength), ignored=ignored)
-        for part, strength in zip(parts, strengths, strict=True)
-    ]
+    groups = Groups(places_of(people.groups)[people.groups.codes], labels, people.groups.attributes)
+    every = np.arange(len(people))
+    strata = {} if people.strata is None else people.strata.rows_of(every)
+    people = replace(people, groups=groups, table=None, strata=None)
 
+    def fitted(rows: IndexArray) -> list[ScoreAdjustment]:
+        """Return the adjustments of some people."""
+        rows = rows[groups.codes[rows] >= 0]
+        own, numbers, used = people.take(rows), scores[rows], strengths
+        parts: Sequence[Part]
+        if decisions == "align":
+            part: Alignment | VectorAlignment = (
+                VectorAlignment.fit(own, numbers)
+                if several
+                else Alignment.fit(own, numbers, criterion, scale)
+            )
+            if max_gap is not None:
+                ((_, inside),) = criterion.strata(own.positive, len(own))
+                at = np.flatnonzero(inside)
+                used = [_least_strength(part, own.take(at), numbers[at], max_gap)]
+            parts = [part] * len(used)
+        elif several:
+            members = np.eye(len(labels))[own.groups.codes]
+            parts = fit_offsets(numbers, members, own.mass, criterion, labels, max_gap=max_gap,
+                                strengths=strengths, favourable=favourable,
+                                attributes=groups.attributes)  # fmt: skip
+        else:
+            parts = GroupThresholds.fit(
+                own, numbers, criterion, max_gap=max_gap, strengths=strengths
+            )
+        if decisions == "threshold" and max_gap is not None:
+            used = [1.0]  # thresholds and offsets contain their strength
+        pairs = zip(parts, used, strict=True)
+        return [ScoreAdjustment(part, float(one), ignored=ignored) for part, one in pairs]
 
-def _adjusted_within(people: People, scores: FloatArray, **how: Any) -> list[ScoreAdjustment]:
-    """Fit the adjustments of everybody, and those of each stratum.
-
-    A stratum with too few people for an adjustment of its own is adjusted like everybody.
-    """
-    assert people.strata is not None
-    rows = people.strata.rows_of(np.arange(len(people)))
-    people = replace(people, strata=None)
-    found = adjust_people(people, scores, **how)
-    within: list[dict[int, ScoreAdjustment]] = [{} for _ in found]
-    for code, part in rows.items():
+    found = fitted(every)
+    for code, rows in strata.items():
         try:
-            parts = adjust_people(replace(people, table=None).take(part), scores[part], **how)
+            within = fitted(rows)
         except FairmatchError:
-            continue
-        for own, one in zip(within, parts, strict=True):
-            own[code] = one
-    return [replace(one, within=own) for one, own in zip(found, within, strict=True)]
-
-
-def _least_vector_strength(
-    alignment: VectorAlignment, people: People, scores: FloatArray, max_gap: float
-) -> float:
-    """Return the least strength, in steps of 1/20, whose gap of decisions is within a bound."""
-    codes, mass = people.groups.codes, people.mass
-    members = [np.flatnonzero(codes == code) for code in range(people.groups.n_groups)]
-    gaps: dict[float, float] = {}
-    for step in range(21):
-        strength = step / 20.0
-        decided = largest_class(alignment.move(scores, codes, strength))
-        rates = [
-            np.bincount(decided[rows], mass[rows], minlength=scores.shape[1]) / mass[rows].sum()
-            for rows in members
-        ]
-        gaps[strength] = float(np.ptp(rates, axis=0).max())
-        if gaps[strength] <= max_gap:
-            return strength
-    best = min(gaps, key=lambda own: gaps[own])
-    notify(
-        f"No strength reaches a gap of {max_gap:g} on these rows; the smallest gap is "
-        f"{gaps[best]:.4g}, at strength {best:g}, which is kept. Allow a larger max_gap, or use "
-        "decisions='threshold'.",
-        GapNotReachedWarning,
-    )
-    return best
+            continue  # too few people for an adjustment of their own
+        for one, own in zip(found, within, strict=True):
+            one.within[code] = own
+    return found
 
 
 def check_adjustment(criterion: Criterion, decisions: str, scale: str = "probability") -> None:

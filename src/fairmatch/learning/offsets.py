@@ -358,6 +358,20 @@ class ClassOffsets:
     ties: float = 0.0
     attributes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        shape = (len(self.labels), len(self.conditions) or 1)
+        if self.offsets.ndim != 3 or self.offsets.shape[:2] != shape:
+            raise ValueError("every group needs offsets")
+        if not np.isfinite(self.offsets).all():
+            raise ValueError("the offsets must be finite")
+        if any(not 0 <= own < self.n_classes for own in self.conditions):
+            raise ValueError("the conditions are not classes")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.offsets.shape[2])
+
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
         """Return adjusted vectors, whose largest entry is the decision; code -1 keeps its score."""
         members = np.eye(len(self.labels) + 1)[codes][:, :-1]
@@ -373,22 +387,6 @@ class ClassOffsets:
         values /= values.sum(axis=1, keepdims=True)
         moves = (members.reshape(len(scores), -1).sum(axis=1) > 0.0) & bool(self.offsets.any())
         return np.asarray(np.where(moves[:, None], values, scores))
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """Return the offsets that plain values describe; raise ValueError if damaged."""
-        offsets = np.asarray(state["offsets"], dtype=np.float64)
-        labels, conditions = tuple(state["labels"]), tuple(map(int, state["conditions"]))
-        shape = (len(labels), len(conditions) or 1)
-        if offsets.ndim != 3 or offsets.shape[:2] != shape or not np.isfinite(offsets).all():
-            raise ValueError("every group needs finite offsets")
-        if any(not 0 <= own < offsets.shape[2] for own in conditions):
-            raise ValueError("the conditions are not classes")
-        promised = tuple(map(float, state["promised"]))
-        facts = float(state["accuracy"]), float(state["gap"]), (promised[0], promised[1])
-        ties = float(state["ties"])
-        attributes = tuple(map(str, state["attributes"]))
-        return cls(labels, offsets, str(state["criterion"]), conditions, *facts, ties, attributes)
 
 
 def fit_offsets(

@@ -35,6 +35,10 @@ _RUNTIME = {
     *("keep_on_interrupt", "machines", "machine_list_filename", "num_machines"),
     *("local_listen_port", "time_out", "pre_partition", "tree_learner"),
 }
+_EXPECTED = (
+    f"A saved model is a folder with {_DESCRIPTION} and the file of its weights or trees. Name "
+    "such a folder."
+)
 _AGAIN = "Copy both files of the model again, or save the model once more."
 _TRIES, _PAUSE = 40, 0.025
 # A list of columns, which scikit-learn 1.6 keeps and skops does not know.
@@ -251,8 +255,8 @@ def check_folder(path: str | Path) -> None:
 
 def _is_ours(file: Path) -> bool:
     try:
-        return dict(json.loads(_read(file))).get("kind") == _KIND
-    except (ModelFileError, ValueError, TypeError, RecursionError):
+        return bool(read_json(file, _KIND, _EXPECTED, _AGAIN))
+    except ModelFileError:
         return False
 
 
@@ -350,7 +354,7 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
     description = _read_description(folder)
     kind = _class(folder, description.get("class"))
     file = folder / (kind._state_file if kind._save_instead is None else _WRAPPED)
-    content = _read(file)
+    content = _read(file, _EXPECTED)
     if hashlib.sha256(content).hexdigest() != description["weights_sha256"]:
         raise ModelFileError(
             f"{file} is not the file that was saved: its checksum differs from the one in "
@@ -392,19 +396,11 @@ def _build(description: dict[str, Any], kind: type[Any], content: bytes) -> Any:
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
-    content = _read(folder / _DESCRIPTION)
-    try:
-        description = json.loads(content)
-        refuse_half_characters(description)
-    except (ValueError, RecursionError) as error:
+    description = read_json(folder / _DESCRIPTION, _KIND, _EXPECTED, _AGAIN)
+    if "weights_sha256" not in description:
         raise ModelFileError(
-            f"{folder / _DESCRIPTION} is not valid JSON: {error}. {_AGAIN}"
-        ) from None
-    kind = description.get("kind") if isinstance(description, dict) else None
-    if kind != _KIND or "weights_sha256" not in description:
-        raise ModelFileError(
-            f"{folder / _DESCRIPTION} does not describe a fairmatch model. Name a folder that "
-            "model.save wrote."
+            f"{folder / _DESCRIPTION} does not describe a fairmatch model: it has no "
+            f"weights_sha256. {_AGAIN}"
         )
     if description.get("version") != _VERSION:
         raise ModelFileError(
@@ -412,25 +408,33 @@ def _read_description(folder: Path) -> dict[str, Any]:
             f"{description.get('version')}; this is fairmatch {fairmatch.__version__}, which reads "
             f"version {_VERSION}. Install the version that wrote it, or train the model again."
         )
-    return dict(description)
+    return description
 
 
-def _read(file: Path) -> bytes:
+def read_json(file: Path, kind: str, expected: str, again: str) -> dict[str, Any]:
+    """Return the JSON of a file of this kind; raise an error that says what was expected."""
+    content = _read(file, expected)
+    try:
+        found = json.loads(content)
+        refuse_half_characters(found)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{file} is not valid JSON: {error}. {again}") from None
+    if not isinstance(found, dict) or found.get("kind") != kind:
+        what = kind.replace(".", " ")
+        raise ModelFileError(f"{file} does not describe a {what}. {expected}")
+    return found
+
+
+def _read(file: Path, expected: str) -> bytes:
+    """Return the content of a plain file of moderate size."""
     try:
         if file.exists() and not file.is_file():  # a device or a pipe may never end
-            raise ModelFileError(
-                f"{file} is not a plain file. Name a folder that model.save wrote."
-            )
+            raise ModelFileError(f"{file} is not a plain file. {expected}")
         if file.stat().st_size > _MOST_BYTES:
-            raise ModelFileError(
-                f"{file} is too large to be a model. Name a folder that model.save wrote."
-            )
+            raise ModelFileError(f"{file} is too large to be a model. {expected}")
         return file.read_bytes()
     except OSError as error:
-        raise ModelFileError(
-            f"{file} cannot be read ({error.strerror}). A saved model is a folder with "
-            f"{_DESCRIPTION} and the file of its weights or trees. Name such a folder."
-        ) from error
+        raise ModelFileError(f"{file} cannot be read ({error.strerror}). {expected}") from error
 
 
 def refuse_half_characters(content: Any) -> None:

@@ -54,6 +54,20 @@ class VectorAlignment:
     shares: FloatArray
     attributes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        pairs = list(zip(self.points, self.moved, strict=True))
+        if len(pairs) != len(self.labels) or any(own.shape != to.shape for own, to in pairs):
+            raise ValueError("every group needs points, and where they move")
+        if len({own.shape[1:] for own in self.points}) > 1 or self.points[0].ndim != 2:
+            raise ValueError("the points are not vectors of the same classes")
+        if not all(np.isfinite(own).all() for own in (*self.points, *self.moved)):
+            raise ValueError("the points must be finite")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.points[0].shape[1])
+
     @classmethod
     def fit(cls, people: People, scores: FloatArray) -> Self:
         """Return the alignment of the vectors of people, all of whose groups are compared."""
@@ -96,25 +110,6 @@ class VectorAlignment:
             aligned[rows] += strength * shift
         np.clip(aligned, 0.0, 1.0, out=aligned)
         return np.asarray(aligned / aligned.sum(axis=1, keepdims=True))
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """Return the alignment that plain values describe; raise ValueError if damaged."""
-        labels = tuple(state["labels"])
-        points, moved = (
-            tuple(np.asarray(own, dtype=np.float64) for own in state[name])
-            for name in ("points", "moved")
-        )
-        shapes = {own.shape for own in points} | {own.shape for own in moved}
-        same = [own.shape for own in points] == [own.shape for own in moved]
-        if len(points) != len(labels) or not same or any(len(shape) != 2 for shape in shapes):
-            raise ValueError("every group needs points, and where they move")
-        if len({shape[1] for shape in shapes}) > 1 or not all(
-            np.isfinite(own).all() for own in (*points, *moved)
-        ):
-            raise ValueError("the points are not vectors of the same classes")
-        shares = np.asarray(state["shares"], dtype=np.float64)
-        return cls(labels, points, moved, shares, tuple(map(str, state["attributes"])))
 
 
 def _plan(
