@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmatch.cli.options import COUNT, Command, several
+from fairmatch.cli.options import COUNT, Command
 from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _names(option: str, help: str) -> Callable[[Any], Any]:
     def listed(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> Any:
         return [name for names in given for name in names.split(",") if name] or None
 
-    return several(option, help=help, metavar="NAME[,NAME]", callback=listed)
+    return click.option(option, multiple=True, help=help, metavar="NAME[,NAME]", callback=listed)
 
 
 _OUT = click.option(

@@ -1,5 +1,7 @@
 """Tables with their labels and groups, read from files."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -35,7 +37,7 @@ def test_the_label_is_described_as_the_file_has_it(tmp_path, capsys):
     )
     asked = {"target": "hired", "sensitive_features": ["sex"], "positive": "yes", "ids": None}
     nothing = {"keep": (), "drop": (), "reading": {}, "table": str(file)}
-    open_labelled(asked | nothing, sees_groups=True)
+    open_labelled(SimpleNamespace(**asked, **nothing), sees_groups=True)
     (line,) = (own for own in capsys.readouterr().out.splitlines() if own.startswith("hired"))
     assert line.split()[:3] == ["hired", "label", "text"]
 

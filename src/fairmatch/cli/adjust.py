@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from fairmatch.cli import options
-from fairmatch.cli.options import FILE, Command
+from fairmatch.cli.options import command, read_cut
 from fairmatch.cli.printing import print_roles, print_table
 from fairmatch.exceptions import InputError, LabelError
 
@@ -18,102 +15,18 @@ if TYPE_CHECKING:
     from fairmatch.learning.adjust import ScoreAdjustment
     from fairmatch.people.checks import BoolArray, FloatArray
 
-# Columns that are added to the table.
-SCORE, DECISION = "adjusted_score", "adjusted_decision"
+# A column that is added to the table.
+DECISION = "adjusted_decision"
+# Options that say how scores are adjusted.
+_SETTINGS = ("max_gap", "strength", "criterion", "decisions", "scale", "small_groups", "unknown")
 # A gap that full alignment leaves is printed from this size on.
 _SMALL = 0.005
 
 
-@click.command(
-    cls=Command,
-    example="fairmatch adjust scores.csv --score score --sensitive sex --max-gap 0.02 "
-    "--out adjusted.csv",
+@command(
+    "fairmatch adjust scores.csv --score score --sensitive sex --max-gap 0.02 --out adjusted.csv"
 )
-@click.argument("table", type=FILE)
-@click.option(
-    "--score",
-    "y_score",
-    required=True,
-    metavar="COL[,COL]",
-    help="The scores of a model; of more than two classes, the probability of each.",
-)
-@options.classes
-@options.several(
-    "--favourable",
-    metavar="CLASS,CLASS",
-    help="With more than two classes and equal_opportunity: the classes whose recalls are made "
-    "alike. By default all.",
-)
-@options.sensitive("The group of each person", required=True)
-@options.bands
-@options.columns("--given", help="Adjust people within the levels of these columns.")
-@click.option(
-    "--label",
-    "y_true",
-    metavar="COL",
-    help="The outcome; needed for thresholds and criteria by label.",
-)
-@options.positive
-@click.option("--weight", "sample_weight", metavar="COL", help="The weight of each person.")
-@click.option(
-    "--max-gap",
-    type=click.FloatRange(min=0),
-    metavar="GAP",
-    help="Adjust only to this gap: the criterion's, of decisions at the threshold 0.5 (the larger "
-    "of two with equalized_odds); with --scale rank or real, the Wasserstein gap of the adjusted "
-    "scores.",
-)
-@click.option(
-    "--strength",
-    type=click.FloatRange(0, 1),
-    help="Strength of the adjustment: 0 changes nothing, and 1, the default, aligns fully.",
-)
-@click.option("--with", "ready", type=FILE, metavar="FILE", help="Apply a saved adjustment.")
-@click.option(
-    "--criterion",
-    type=options.CRITERIA,
-    help="Which people are compared. By default demographic_parity, all people.",
-)
-@click.option(
-    "--decisions",
-    type=click.Choice(("align", "threshold")),
-    help="Align scores (the default), or set the most accurate thresholds by group.",
-)
-@click.option(
-    "--scale",
-    type=click.Choice(("probability", "rank", "real")),
-    help="The kind of score: probabilities in [0, 1] (the default), ranks (only the order "
-    "matters), or real numbers with a unit.",
-)
-@options.small_groups("leaves their scores as they are")
-@options.unknown("leaves their scores as they are", default=None)
-@click.option(
-    "--out",
-    required=True,
-    type=FILE,
-    metavar="FILE",
-    help=f"Write the table with a column {SCORE}.",
-)
-@click.option("--save", type=FILE, metavar="FILE.json", help="Save the adjustment, for --with.")
-@options.reading
-def adjust(
-    table: str,
-    y_score: str,
-    classes: tuple[str, ...],
-    unordered: bool,
-    favourable: tuple[str, ...],
-    sensitive_features: tuple[str, ...],
-    bands: tuple[str, ...],
-    given: tuple[str, ...],
-    y_true: str | None,
-    pos_label: str | None,
-    sample_weight: str | None,
-    ready: str | None,
-    out: str,
-    save: str | None,
-    reading: dict[str, Any],
-    **how: Any,
-) -> None:
+def adjust(asked: Any) -> None:
     """Make the score distributions of groups more similar, for any model.
 
     TABLE is a .csv or .parquet file with a row for every person.
@@ -122,78 +35,80 @@ def adjust(
     import pandas as pd
 
     from fairmatch.learning.adjust import ScoreAdjustment, fit_adjustment
-    from fairmatch.people.bands import bands as cut_bands
+    from fairmatch.people.bands import bands
     from fairmatch.people.checks import check_names, read_numbers
     from fairmatch.people.files import check_outputs, read_table, write_table
     from fairmatch.people.outcome import class_places, largest_class
     from fairmatch.people.roles import Roles, split_names
 
     # What was typed about the adjustment; everything else is the library's default.
-    how = {name: value for name, value in how.items() if value is not None}
-    check_outputs([table, *([ready] if ready else [])], out=out, save=save)
+    how = {name: own for name in _SETTINGS if (own := getattr(asked, name)) is not None}
+    ready, save = asked.ready, asked.save
+    check_outputs([asked.table, *([ready] if ready else [])], out=asked.out, save=save)
     _refuse_contradictions(how, ready, save)
     adjustment = ScoreAdjustment.load(ready) if ready else None
     # Groups are read as text, so that a saved adjustment finds them again in any file.
-    cuts = dict(map(options.read_cut, bands))
-    texts = sorted({*sensitive_features, *split_names(sensitive_features, ())} - set(cuts))
-    frame = read_table(table, text=texts, **reading)
-    attributes = split_names(sensitive_features, list(frame.columns))
-    columns = split_names(y_score, list(frame.columns), "y_score")
-    named = _classes(columns, split_names(classes, ()), favourable)
-    if classes and (places := class_places(columns, named)) is not None:
+    cuts = dict(map(read_cut, asked.bands))
+    named = asked.sensitive_features
+    texts = sorted({*named, *split_names(named, ())} - set(cuts))
+    frame = read_table(asked.table, text=texts, **asked.reading)
+    known = list(frame.columns)
+    attributes = split_names(named, known)
+    columns = split_names(asked.y_score, known, "y_score")
+    classes = _classes(columns, split_names(asked.classes, ()), asked.favourable)
+    if asked.classes and (places := class_places(columns, classes)) is not None:
         columns = [columns[place] for place in places]
     several = len(columns) > 1
-    if y_true is None and not several:  # rates of several classes are expected ones
+    if asked.y_true is None and not several:  # rates of several classes are expected ones
         _need_labels(how)
-    if favourable:
-        how["favourable"] = split_names(favourable, named)
+    if asked.favourable:
+        how["favourable"] = split_names(asked.favourable, classes)
     roles = Roles(
-        scores=columns, sensitive=attributes, label=y_true, weight=sample_weight, features=()
-    ).read(frame, name=table)
-    written = [f"adjusted_{name}" for name in columns] if several else [SCORE]
+        scores=columns,
+        sensitive=attributes,
+        label=asked.y_true,
+        weight=asked.sample_weight,
+        features=(),
+    ).read(frame, name=asked.table)
+    written = [f"adjusted_{name}" for name in columns] if several else ["adjusted_score"]
     for name in (*written, DECISION):
-        if name in frame.columns:
-            raise InputError(f"{table} has a column {name}, which would be overwritten. Rename it.")
+        if name in known:
+            raise InputError(
+                f"{asked.table} has a column {name}, which would be overwritten. Rename it."
+            )
     print_roles(roles)
     check_names(list(cuts), attributes, table="--sensitive")
-    cut = {name: np.asarray(cut_bands(frame[name], **own)) for name, own in cuts.items()}
+    cut = {name: np.asarray(bands(frame[name], **own)) for name, own in cuts.items()}
     groups = _groups(frame.assign(**cut), attributes)
-    names = split_names(given, list(frame.columns), "given")
-    check_names(names, list(frame.columns), table=table)
+    names = split_names(asked.given, known, "given")
+    check_names(names, known, table=asked.table)
     factors = frame[names] if names else None
     scale = how.get("scale", "probability") if adjustment is None else adjustment.scale
-    scores = _scores(frame, columns[0], scale, ready)
-    positive: Any = None
-    if several:
-        numbers = [_scores(frame, name, scale, ready) for name in columns]
-        scores = pd.DataFrame(dict(zip(named, numbers, strict=True)))
-        if y_true is not None:
-            _refuse_missing(frame, y_true, "a label")
-            positive = frame[y_true].astype(str).to_numpy()
-    else:
-        positive = _positive(frame, y_true, pos_label)
-    weights = None if sample_weight is None else read_numbers(frame[sample_weight], "sample_weight")
+    numbers = [_scores(frame, name, scale, ready) for name in columns]
+    scores = pd.DataFrame(dict(zip(classes, numbers, strict=True))) if several else numbers[0]
+    truth = _truth(frame, asked.y_true, asked.pos_label, several=several)
+    weights = asked.sample_weight and read_numbers(frame[asked.sample_weight], "sample_weight")
     if adjustment is None:
         adjustment = fit_adjustment(
-            scores, groups, y_true=positive, sample_weight=weights, given=factors, **how
+            scores, groups, y_true=truth, sample_weight=weights, given=factors, **how
         )
     adjusted = adjustment.apply(scores, groups, factors)
     added: dict[str, Any] = dict(zip(written, adjusted.T if several else [adjusted], strict=True))
     if several:
-        added[DECISION] = np.array(named, dtype=object)[largest_class(adjusted)]
+        added[DECISION] = np.array(classes, dtype=object)[largest_class(adjusted)]
     elif adjustment.scale == "probability":
         added[DECISION] = (adjusted >= 0.5).astype(int)
-    write_table(frame.assign(**added), out)
+    write_table(frame.assign(**added), asked.out)
     if "max_gap" in how:
         where = " in every stratum" if names else ""
         print(f"--max-gap {how['max_gap']:g} bounds {_bounded(how, several=several)}{where}.")
     if names:
         print(f"Gaps are those within the levels of {', '.join(names)}.")
-    ordered = bool(classes) and not unordered
-    _print_gaps(adjustment, scores, adjusted, groups, positive, weights, factors, ordered=ordered)
+    ordered = bool(asked.classes) and not asked.unordered
+    _print_gaps(adjustment, scores, adjusted, groups, truth, weights, factors, ordered=ordered)
     if not (ready or names):
         _print_remaining(adjustment)
-    print(f"{len(frame):,} rows with {' and '.join(added)} in {out}")
+    print(f"{len(frame):,} rows with {' and '.join(added)} in {asked.out}")
     if save:
         print(f"Adjustment: {adjustment.save(save)}")
 
@@ -310,15 +225,17 @@ def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
         )
 
 
-def _positive(frame: pd.DataFrame, label: str | None, written: str | None) -> BoolArray | None:
+def _truth(frame: pd.DataFrame, label: str | None, positive: str | None, *, several: bool) -> Any:
+    """Return the class of each person as text, or of two classes whether it is the positive one."""
     from fairmatch.people.files import find_positive
 
     if label is None:
         return None
     _refuse_missing(frame, label, "a label")
-    value = find_positive(frame[label], written, "pos_label", f"the values of column {label!r}")
-    found: BoolArray = (frame[label] == value).to_numpy(dtype=bool)
-    return found
+    if several:
+        return frame[label].astype(str).to_numpy()
+    value = find_positive(frame[label], positive, "pos_label", f"the values of column {label!r}")
+    return (frame[label] == value).to_numpy(dtype=bool)
 
 
 def _print_gaps(
@@ -326,7 +243,7 @@ def _print_gaps(
     scores: Any,
     adjusted: FloatArray,
     groups: Any,
-    positive: Any,
+    truth: Any,
     weights: FloatArray | None,
     factors: pd.DataFrame | None,
     *,
@@ -354,28 +271,30 @@ def _print_gaps(
         print(f"The table holds one group only ({only}), so there is no gap to measure.")
         return
     scores, adjusted = scores[known], adjusted[known]
-    positive, weights = (None if own is None else own[known] for own in (positive, weights))
+    truth, weights = (None if own is None else own[known] for own in (truth, weights))
     given = {
         "sensitive_features": names[known],
         "sample_weight": weights,
         "given": None if factors is None else factors[known],
     }
-    if several:
-        both = []
-        for own in (scores, pd.DataFrame(adjusted, columns=scores.columns)):
-            found = gap_table(positive, own, classes=list(own) if ordered else None, **given)
-            if positive is not None:
-                right = scores.columns.to_numpy()[largest_class(own.to_numpy())] == positive
-                found["accuracy"] = float(np.average(right, weights=weights))
-            both.append(found)
-    elif adjustment.scale == "probability":
-        both = [_gaps(positive, s, given) for s in (scores, adjusted)]
-        if positive is not None:
-            for found, s in zip(both, (scores, adjusted), strict=True):
-                found["accuracy"] = float(np.average((s >= 0.5) == positive, weights=weights))
-    else:  # there are no decisions, and gaps have the unit of the results
-        start = adjustment.parts.start(np.asarray(scores, dtype=np.float64))  # type: ignore[union-attr]
-        both = [gap_table(None, s, kind="number", **given) for s in (start, adjusted)]
+
+    def measured(own: Any) -> dict[str, float]:
+        if not several and adjustment.scale != "probability":
+            # There are no decisions, and gaps have the unit of the results.
+            return gap_table(None, own, kind="number", **given)
+        if several:
+            own = pd.DataFrame(np.asarray(own), columns=scores.columns)
+            found = gap_table(truth, own, classes=list(own) if ordered else None, **given)
+            decided = scores.columns.to_numpy()[largest_class(own.to_numpy())]
+        else:
+            found, decided = _gaps(truth, own, given), own >= 0.5
+        if truth is not None:
+            found["accuracy"] = float(np.average(decided == truth, weights=weights))
+        return found
+
+    if not several and adjustment.scale != "probability":
+        scores = adjustment.parts.start(np.asarray(scores, dtype=np.float64))  # type: ignore[union-attr]
+    both = [measured(scores), measured(adjusted)]
     rows = [[name, *(f"{found[name]:.4f}" for found in both)] for name in both[0]]
     print_table(["", "before", "after"], rows)
 

@@ -7,270 +7,50 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from fairmatch.auditing.gate import MODES
-from fairmatch.cli import options
 from fairmatch.cli.gate import hold_to, read_gates, without_baseline
-from fairmatch.cli.options import COUNT, FILE, Command
-from fairmatch.cli.printing import follow_steps, print_roles, print_table
+from fairmatch.cli.options import check_page, command, read_cut
+from fairmatch.cli.printing import follow_steps, print_facts, print_roles, print_table, shown
 from fairmatch.exceptions import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Comparison, Estimate, Gap
+    from fairmatch.auditing.facts import Audit, Comparison
 
 INDIVIDUALS = "individuals"
 """The value of ``--hide`` that leaves out people's rows altogether."""
 
 # How many steps the audit of one model reports, for the length of the bar.
 _STEPS = 4
-# Options that say nothing about many Parquet files: the value where they are not typed, and why.
-_OF_ONE_FILE: dict[str, tuple[object, str]] = {
-    "models": ((), "The files are one table of scores."),
-    "group_probabilities": ((), "Estimated groups need one file."),
-    "bands": ((), "Cut the number before the files are written."),
-    "by": (None, "Periods need one file."),
-    "stages": ((), "Stages need one file."),
-    "classes": ((), "Several classes need one file."),
-    "unordered": (False, "Several classes need one file."),
-    "accepted": ((), "Their scores are read as numbers: write decisions as 0 and 1."),
-    "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
-    "given": ((), "A comparison within strata needs one file."),
-    "score_range": (None, "Their scores lie in [0, 1]."),
-    "similar": ((), "Nobody is matched in many files."),
-    "categorical": ((), "Their columns are read as they are."),
-    "weight_kind": ("survey", "They have a row for every person, and no weights."),
-    "encoding": (None, "It is for CSV files."),
-    "decimal": (".", "It is for CSV files."),
-    "missing": ((), "It is for CSV files."),
+# Why options say nothing about many Parquet files.
+_OF_ONE_FILE = {
+    "models": "The files are one table of scores.",
+    "group_probabilities": "Estimated groups need one file.",
+    "bands": "Cut the number before the files are written.",
+    "by": "Periods need one file.",
+    "stages": "Stages need one file.",
+    "accepted": "Their scores are read as numbers: write decisions as 0 and 1.",
+    "privileged": "Their scores are those of one model, whose decisions do not flip.",
+    "given": "A comparison within strata needs one file.",
+    "score_range": "Their scores lie in [0, 1].",
+    "similar": "Nobody is matched in many files.",
+    "categorical": "Their columns are read as they are.",
+    "weight_kind": "They have a row for every person, and no weights.",
+    **dict.fromkeys(("classes", "unordered"), "Several classes need one file."),
+    **dict.fromkeys(("encoding", "decimal", "missing"), "It is for CSV files."),
 }
+# Options that the audit takes as they are typed, of any table and of one file.
+_SETTINGS = (
+    "kind", "threshold", "top", "score_range", "outcome", "confidence", "n_resamples", "n_sample",
+    "min_group_size", "reference", "random_state", "pos_label", "title", "author", "date",
+    "purpose",
+)  # fmt: skip
+_OF_FILES = ("models", "unordered", "accepted", "reading", "known", "by", "stages", "weight_kind",
+             "given", "similar", "categorical")  # fmt: skip
 
 
-@click.command(
-    cls=Command,
-    example="fairmatch audit people.csv --score score --sensitive sex --out report.html",
-)
-@click.argument("tables", nargs=-1, required=True, type=FILE, metavar="TABLE...")
-@options.columns(
-    "--score", "y_score", help="Column with scores in [0, 1] or decisions; each column is a model."
-)
-@options.classes
-@options.sensitive("The group of each person")
-@options.columns(
-    "--group-probabilities",
-    help="Columns with the probability of each group, instead of --sensitive.",
-)
-@options.bands
-@click.option(
-    "--known",
-    metavar="COL",
-    help="With --group-probabilities: column with the true group, if known.",
-)
-@click.option(
-    "--label",
-    "y_true",
-    metavar="COL",
-    help="Column with the outcome, for error rates; with --kind number, the target.",
-)
-@options.positive
-@options.several(
-    "--accepted",
-    metavar="[COL=]VALUE",
-    help="The word that means yes, if --score or --stages names columns of words such as Yes and "
-    "No. If the columns have different words, repeat it: interview=invited, then offer=yes.",
-)
-@click.option(
-    "--by", metavar="COL", help="Also audit each level of this column, such as the year, by itself."
-)
-@options.columns(
-    "--stages",
-    help="Decisions of a procedure in order, instead of --score, such as applied,invited,hired.",
-)
-@click.option("--id", "ids", metavar="COL", help="The identifier of each person; not a feature.")
-@click.option("--weight", "sample_weight", metavar="COL", help="Weight of each row.")
-@click.option(
-    "--weight-kind",
-    type=click.Choice(("survey", "counts")),
-    default="survey",
-    help="Whether weights are survey weights or numbers of people.",
-)
-@options.columns("--features", help="Columns that describe people. By default all other columns.")
-@options.columns("--drop", help="Columns to leave out.")
-@options.columns(
-    "--keep", help="Use these columns even if they identify people or reveal the group."
-)
-@options.columns("--given", help="Also compare people within the levels of these columns.")
-@options.columns(
-    "--similar",
-    help="Which columns make people similar: column names, also with weights (title=2,age=1), "
-    "'relevance' (weights by importance for the label) or 'range' (all columns equally). By "
-    "default relevance, if there are labels.",
-)
-@options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
-@options.reading
-@options.several(
-    "--model", "models", type=FILE, metavar="DIR", help="A saved model to score TABLE."
-)
-@options.several(
-    "--privileged",
-    metavar="GROUP",
-    help="A favoured group, for undesirable flips, such as 'male, White'.",
-)
-@click.option(
-    "--kind",
-    type=click.Choice(("probability", "number")),
-    default="probability",
-    help="The kind of score: probabilities and decisions, or numeric predictions in units of the "
-    "label.",
-)
-@click.option(
-    "--threshold",
-    type=float,
-    help="People with a score at or above it are selected. By default 0.5; required with "
-    "--score-range.",
-)
-@click.option(
-    "--top",
-    metavar="N|P%",
-    help="Select the best N people, or the best P%, by rank instead of a threshold.",
-)
-@click.option(
-    "--score-range",
-    type=float,
-    nargs=2,
-    metavar="LOW HIGH",
-    help="Smallest and largest possible score, if scores are not probabilities, such as 1 10.",
-)
-@click.option(
-    "--favourable",
-    metavar="high|low|CLASS,CLASS",
-    help="Which scores are favourable: high (the default), or low, and then people below the "
-    "threshold are selected. With --classes, the favourable classes.",
-)
-@click.option(
-    "--outcome",
-    metavar="WORDS",
-    help="Words for the favourable outcome, such as 'granted bail'. By default selected, or not "
-    "flagged.",
-)
-@click.option(
-    "--confidence", type=options.LEVEL, default=0.95, help="Confidence level of the intervals."
-)
-@click.option("--resamples", "n_resamples", type=int, default=1000, help="Bootstrap resamples.")
-@click.option(
-    "--sample",
-    "n_sample",
-    type=COUNT,
-    default=4096,
-    help="Number of people of each group to sample for matching.",
-)
-@click.option(
-    "--min-group-size", type=COUNT, default=30, help="Draw no conclusions about smaller groups."
-)
-@click.option(
-    "--reference",
-    metavar="GROUP",
-    help="The group with which others are compared. By default the group with the highest rate "
-    "for ratios, and the largest group for matchings.",
-)
-@options.seed("audit")
-@click.option("--out", type=FILE, metavar="FILE.html", help="Write an HTML report.")
-@click.option(
-    "--filing",
-    type=FILE,
-    metavar="FILE",
-    help="Write a short A4 document to file, as .html or, with Chromium, as .pdf.",
-)
-@options.several(
-    "--filing-field",
-    "filing_fields",
-    metavar="FIELD=TEXT",
-    help="A field of the filing: auditor, audit_date, period, data_source, data_explanation, "
-    "tool or distribution_date.",
-)
-@click.option(
-    "--label-words",
-    metavar="NO,YES",
-    help="Words for the negative and the positive label in the report, separated by a comma.",
-)
-@click.option("--json", type=FILE, metavar="FILE.json", help="Write the audit as JSON.")
-@click.option(
-    "--tables",
-    "folder",
-    type=FILE,
-    metavar="DIR",
-    help="Write rates and impact ratios by category as CSV, in the form of New York's Local Law "
-    "144.",
-)
-@options.several(
-    "--fail-above",
-    metavar="GAP=BOUND",
-    help="Exit with 1 if this gap of a model is above the bound.",
-)
-@options.several(
-    "--fail-below",
-    metavar="RATIO=BOUND",
-    help="Exit with 1 if this ratio is below the bound, such as selection_ratio=0.8.",
-)
-@click.option(
-    "--gate",
-    type=click.Choice(tuple(MODES)),
-    default="shown",
-    help="When a gate fails: shown, if the whole confidence interval is beyond the bound; "
-    "estimate, if the estimate is; upper, if any part of the interval is.",
-)
-@click.option(
-    "--baseline",
-    metavar="MODEL",
-    help="A reference model to which the bounds do not apply.",
-)
-@options.about("audit")
-@click.option("--no-individuals", is_flag=True, help="Leave out individual rows.")
-@click.option(
-    "--min-cell",
-    type=COUNT,
-    default=10,
-    help="Without individuals, suppress smaller counts and everything that would reveal them.",
-)
-@options.columns(
-    "--hide", help="Leave columns out of individual rows; 'individuals' leaves out all rows."
-)
-def audit(
-    tables: tuple[str, ...],
-    y_score: tuple[str, ...],
-    classes: tuple[str, ...],
-    unordered: bool,
-    sensitive_features: tuple[str, ...],
-    group_probabilities: tuple[str, ...],
-    bands: tuple[str, ...],
-    known: str | None,
-    y_true: str | None,
-    pos_label: str | None,
-    accepted: tuple[str, ...],
-    by: str | None,
-    stages: tuple[str, ...],
-    ids: str | None,
-    sample_weight: str | None,
-    features: tuple[str, ...],
-    drop: tuple[str, ...],
-    keep: tuple[str, ...],
-    reading: dict[str, Any],
-    models: tuple[str, ...],
-    privileged: tuple[str, ...],
-    out: str | None,
-    filing: str | None,
-    filing_fields: tuple[str, ...],
-    label_words: str | None,
-    json: str | None,
-    folder: str | None,
-    fail_above: tuple[str, ...],
-    fail_below: tuple[str, ...],
-    gate: str,
-    baseline: str | None,
-    no_individuals: bool,
-    min_cell: int,
-    hide: tuple[str, ...],
-    **settings: Any,
-) -> int:
+@command("fairmatch audit people.csv --score score --sensitive sex --out report.html")
+def audit(asked: Any) -> int:
     """Measure how scores treat groups of people, and who is treated like whom.
 
     TABLE is a .csv or .parquet file. Several files hold the same people. A quoted pattern such as
@@ -280,104 +60,99 @@ def audit(
     from fairmatch.auditing.files import audit_files
     from fairmatch.auditing.impact import write_tables
     from fairmatch.auditing.streaming import audit_dataset, is_dataset
-    from fairmatch.people.files import write_whole
+    from fairmatch.people.files import check_outputs, write_whole
     from fairmatch.people.roles import Roles, split_names
 
-    if bool(sensitive_features) == bool(group_probabilities):
+    estimated = bool(asked.group_probabilities)
+    if bool(asked.sensitive_features) == estimated:
         raise click.UsageError(
             "Name the group of each person with --sensitive, or the probabilities of the groups "
             "with --group-probabilities."
         )
-    if bool(stages) and bool(y_score or models):
+    if asked.stages and (asked.y_score or asked.models):
         raise click.UsageError("--stages takes the place of --score and --model. Name one of them.")
-    if known is not None and not group_probabilities:
+    if asked.known is not None and not estimated:
         raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
-    kind = settings["kind"]
-    low, high = settings["score_range"] or (0.0, 1.0)
-    gates = read_gates(
-        fail_above, fail_below, has_labels=y_true is not None, kind=kind, width=high - low
-    )
-    _check_outputs(tables, out, json, folder, kind)
-    words = [] if label_words is None else [word.strip() for word in label_words.split(",")]
+    gates = read_gates(asked)
+    check_outputs(asked.tables, json=asked.json, out=asked.out)
+    _check_folder(asked.folder, asked.kind)
+    check_page(asked.out)
+    words = [word.strip() for word in (asked.label_words or "").split(",") if asked.label_words]
     if words and len(words) != 2:
         raise InputError(
-            f"--label-words must be two texts with a comma between them, got {label_words!r}."
+            f"--label-words must be two texts with a comma between them, got {asked.label_words!r}."
         )
-    fields = dict(field.partition("=")[::2] for field in filing_fields)
-    report = _report() if out or filing else None
-    if report is not None and filing:
-        report.check_filing(filing, fields)
+    fields = dict(field.partition("=")[::2] for field in asked.filing_fields)
+    report = _report() if asked.out or asked.filing else None
+    if report is not None and asked.filing:
+        report.check_filing(asked.filing, fields)
     roles = Roles(
-        scores=y_score,
-        sensitive=sensitive_features or group_probabilities,
-        label=y_true,
-        id=ids,
-        weight=sample_weight,
-        features=features or None,
-        ignored=(*drop, *(name for name in (known, by) if name is not None)),
-        kept=keep,
-        numbers=(*group_probabilities, *(cut.partition("=")[0] for cut in bands)),
+        scores=asked.y_score,
+        sensitive=asked.sensitive_features or asked.group_probabilities,
+        label=asked.y_true,
+        id=asked.ids,
+        weight=asked.sample_weight,
+        features=asked.features or None,
+        ignored=(*asked.drop, *(name for name in (asked.known, asked.by) if name is not None)),
+        kept=asked.keep,
+        numbers=(*asked.group_probabilities, *(cut.partition("=")[0] for cut in asked.bands)),
     )
-    several = split_names(classes, ())
-    favourable = settings["favourable"]
+    several, favourable = split_names(asked.classes, ()), asked.favourable
     if several and favourable is not None:
-        settings["favourable"] = split_names(favourable, several)
-    elif favourable not in ("high", "low", None) and not (several or models):
+        favourable = split_names(favourable, several)
+    elif favourable not in ("high", "low", None) and not (several or asked.models):
         raise InputError(
             f"favourable={favourable!r} is neither high nor low. With more than two classes, name "
             "them with --classes.",
             parameter="favourable",
         )
+    typed = vars(asked)
     found: Audit | Comparison
-    with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
-        shared = {"pos_label": pos_label, "show": print_roles, "progress": progress, **settings}
-        if any(map(is_dataset, tables)):
-            _refuse_options_of_one_file(tables)
-            for name in ("weight_kind", "given", "similar", "categorical"):
-                del shared[name]
-            shared["favourable"] = favourable or "high"
-            found = audit_dataset(tables[0], roles, **shared)
+    n_models = len(asked.tables) * len(asked.y_score) + len(asked.models)
+    with follow_steps(_STEPS * n_models + 1) as progress:
+        shared: dict[str, Any] = {"show": print_roles, "progress": progress,
+                                  **{name: typed[name] for name in _SETTINGS}}  # fmt: skip
+        if any(map(is_dataset, asked.tables)):
+            _refuse_options_of_one_file(asked.tables)
+            found = audit_dataset(
+                asked.tables[0], roles, favourable=asked.favourable or "high", **shared
+            )
         else:
             found = audit_files(
-                tables,
+                asked.tables,
                 roles,
-                models=models,
+                favourable=favourable,
                 classes=several,
-                unordered=unordered,
-                accepted=accepted,
-                privileged=privileged or None,
-                reading=reading,
-                estimated=bool(group_probabilities),
-                known=known,
-                cuts=dict(map(options.read_cut, bands)),
-                by=by,
-                stages=stages,
+                privileged=asked.privileged or None,
+                estimated=estimated,
+                cuts=dict(map(read_cut, asked.bands)),
+                **{name: typed[name] for name in _OF_FILES},
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found
-    hidden = split_names(hide, [column.name for column in first.columns])
+    hidden = split_names(asked.hide, [column.name for column in first.columns])
     # A column that is not there is an error, whether or not the rows are left out with it.
     if columns := [name for name in hidden if name != INDIVIDUALS]:
         found = found.hiding(*columns)
-    if no_individuals or INDIVIDUALS in hidden:
-        found = found.without_individuals(min_cell)
+    if asked.no_individuals or INDIVIDUALS in hidden:
+        found = found.without_individuals(asked.min_cell)
     audits = found.audits if isinstance(found, Comparison) else (found,)
-    held = without_baseline(audits, baseline)
+    held = without_baseline(audits, asked.baseline)
     print_audits(audits)
-    if json:
+    if asked.json:
         private = any(one.individuals is not None for one in audits)
-        write_whole(json, found.to_json(indent=2), private=private)
-        print(f"Facts: {json}")
-    if report is not None and out:
-        report.write_report(found, out, label_words=words)
-        print(f"Report: {out}")
-    if report is not None and filing:
-        report.write_filing(found, filing, fields=fields, label_words=words)
-        print(f"Filing: {filing}")
-    if folder:
-        for file in write_tables(audits, folder):
+        write_whole(asked.json, found.to_json(indent=2), private=private)
+        print(f"Facts: {asked.json}")
+    if report is not None and asked.out:
+        report.write_report(found, asked.out, label_words=words)
+        print(f"Report: {asked.out}")
+    if report is not None and asked.filing:
+        report.write_filing(found, asked.filing, fields=fields, label_words=words)
+        print(f"Filing: {asked.filing}")
+    if asked.folder:
+        for file in write_tables(audits, asked.folder):
             print(f"Table: {file}")
-    return hold_to(gates, held, gate)
+    return hold_to(gates, held, asked.gate)
 
 
 def _refuse_options_of_one_file(tables: Sequence[str]) -> None:
@@ -389,8 +164,9 @@ def _refuse_options_of_one_file(tables: Sequence[str]) -> None:
         )
     given = click.get_current_context()
     for parameter in given.command.params:
-        unused, why = _OF_ONE_FILE.get(parameter.name or "", (None, ""))
-        if why and given.params[parameter.name or ""] != unused:
+        name = parameter.name or ""
+        why = _OF_ONE_FILE.get(name)
+        if why and given.get_parameter_source(name) is not ParameterSource.DEFAULT:
             option = parameter.opts[0]
             raise InputError(
                 f"{option} was given with a pattern or a folder of Parquet files. {why} Leave "
@@ -398,13 +174,8 @@ def _refuse_options_of_one_file(tables: Sequence[str]) -> None:
             )
 
 
-def _check_outputs(
-    tables: Sequence[str], out: str | None, json: str | None, folder: str | None, kind: str
-) -> None:
-    """Raise before the work where a result could not be written under its name."""
-    from fairmatch.people.files import check_outputs
-
-    check_outputs(tables, json=json, out=out)
+def _check_folder(folder: str | None, kind: str) -> None:
+    """Raise before the work where tables could not be written."""
     if folder is not None and kind == "number":
         raise InputError(
             "--tables was given with --kind number. Numeric predictions select no one, so there "
@@ -412,7 +183,6 @@ def _check_outputs(
         )
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"--tables must be a folder, and {folder} is a file. Name a folder.")
-    options.check_page(out)
 
 
 def _report() -> Any:
@@ -430,30 +200,22 @@ def _report() -> Any:
 
 
 def print_audits(audits: Sequence[Audit]) -> None:
-    """Print audits of the same people: rates, gaps, and the sentences about them.
-
-    Parameters
-    ----------
-    audits : sequence of Audit
-        One per model.
-    """
+    """Print audits of the same people, one per model: rates, gaps, and sentences about them."""
     for audit in audits:
-        (_print_rates if audit.kind == "probability" else _print_means)(audit)
+        _print_groups(audit)
         _print_classes(audit)
-    level = f"{audits[0].confidence:.0%}"
-    names = [gap.name for gap in audits[0].gaps]
     print_table(
-        [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
-        [[name, *(_shown_gap(audit, name) for audit in audits)] for name in names],
+        [f"gap {_level(audits[0])}", *(audit.model_name for audit in audits)],
+        [[gap.name, *(_shown_gap(audit, gap.name) for audit in audits)] for gap in audits[0].gaps],
     )
     if any(audit.pair_gaps for audit in audits):
         print(
             "Each gap is the largest over pairs of groups. By chance: what it would average if the "
             "groups did not differ."
         )
-    shown = [gap for gap in audits[0].gaps if gap.detectable is not None]
-    if shown:
-        least = ", ".join(f"{gap.name} {gap.detectable:.4f}" for gap in shown)
+    stated = [gap for gap in audits[0].gaps if gap.detectable is not None]
+    if stated:
+        least = ", ".join(f"{gap.name} {gap.detectable:.4f}" for gap in stated)
         print(f"The smallest gaps that so many people would show in 80% of cases: {least}")
     for audit in audits:
         _print_given(audit)
@@ -462,143 +224,39 @@ def print_audits(audits: Sequence[Audit]) -> None:
         _print_rest(audit)
 
 
-def _print_periods(audit: Audit) -> None:
-    """Print the gap and the ratio of every period, and how differences change."""
-    if not audit.periods:
-        return
-    from fairmatch.people.groups import with_spaces_shown
-
-    level, first = f"{audit.confidence:.0%}", audit.periods[0].gaps[0].name
-    print()
-    rows = [
-        [
-            one.name,
-            f"{sum(group.n_rows for group in one.groups):,}",
-            _shown(next(gap for gap in one.gaps if gap.name == first)),
-            *([] if audit.threshold is None else [_shown(one.selection_ratio)]),
-        ]
-        for one in audit.periods
-    ]
-    heads = [f"{first} [{level} interval]"] + ["smallest ratio"] * (audit.threshold is not None)
-    print_table(["period", "people", *heads], rows)
-    if not audit.changes:
-        return
-    print_table(
-        ["change", "of", "group", "difference", f"change [{level} interval]", "p", "p (Holm)"],
-        [
-            [
-                f"{one.before} to {one.after}",
-                one.measure,
-                f"{with_spaces_shown(one.group)} less {one.reference}",
-                f"{one.differences[0]:z.4f} to {one.differences[1]:z.4f}",
-                _shown(one.change),
-                f"{one.p_value:.3g}",
-                f"{one.p_adjusted:.3g}",
-            ]
-            for one in audit.changes
-        ],
-    )
-    if len(audit.changes) > 1:
-        print(f"p (Holm) is adjusted for these {len(audit.changes):,} tests.")
+def _level(audit: Audit) -> str:
+    return f"[{audit.confidence:.0%} interval]"
 
 
-def _print_given(audit: Audit) -> None:
-    """Print the differences of each group without and with the given factors."""
-    from fairmatch.auditing.facts import Estimate
-
-    if not audit.conditional:
-        return
-    level, decides = f"{audit.confidence:.0%}", audit.threshold is not None
-    relative = f"odds ratio [{level} interval]" if decides else "relative"
-    print()
-    print_table(
-        [
-            f"given {audit.provenance.settings.get('given') or 'the factors'}",
-            "difference",
-            f"within strata [{level} interval]",
-            relative,
-            "p",
-            "compared",
-        ],
-        [
-            [
-                f"{one.group} less {one.reference}",
-                f"{one.marginal:z.4f}",
-                _shown(one.adjusted),
-                _shown((one.odds_ratio if decides else one.percent) or Estimate(None)),
-                "" if one.p_value is None else f"{one.p_value:.3g}",
-                f"{one.overlap[0]:.1%} and {one.overlap[1]:.1%}",
-            ]
-            for one in audit.conditional
-        ],
-    )
-    print(
-        "Within strata is the mean difference between people with the same given factors, and "
-        "compared the share of both groups in strata that have people of both."
-    )
-
-
-def _print_stages(audit: Audit) -> None:
-    """Print the rate and the ratio of every group, stage by stage."""
-    if not audit.stages:
-        return
-    print()
-    print_table(
-        ["stage", "group", "people", f"rate [{audit.confidence:.0%} interval]", "ratio"],
-        [
-            [
-                f"{one.stage} of {one.among}",
-                own.category,
-                f"{own.n_people:,}",
-                *(
-                    ("too few people", "")
-                    if own.is_few
-                    else (_shown(own.selection_rate), _shown(own.impact_ratio))
-                ),
-            ]
-            for one in audit.stages
-            for own in one.impact[-1].categories
-        ],
-    )
-
-
-def _print_means(audit: Audit) -> None:
-    """Print the mean prediction of each group."""
-    print(f"{audit.model_name}: {audit.n_rows:,} people; predictions in units of the target")
-    rows = [
-        [
-            group.label,
-            f"{group.n_rows:,}",
-            _shown(group.mean_score),
-            "not compared" if group.label in audit.unknown else "",
-        ]
-        for group in audit.groups
-    ]
-    print_table(["group", "people", f"mean prediction [{audit.confidence:.0%} interval]", ""], rows)
-    if audit.spread is not None:
-        print(f"Standard deviation of the {audit.spread.of}: {audit.spread.value:.4f}")
-    print()
-
-
-def _print_rates(audit: Audit) -> None:
+def _print_groups(audit: Audit) -> None:
+    """Print the selection rate and the ratio, or the mean prediction, of each group."""
     from fairmatch.report.wording import base_words, selected_from
 
-    print(
-        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} means a "
-        f"{selected_from(audit)}"
+    real = audit.kind == "number"
+    what = "predictions in units of the target"
+    if not real:
+        what = f"{audit.outcome} means a {selected_from(audit)}"
+    print(f"{audit.model_name}: {audit.n_rows:,} people; {what}")
+    ratios = {
+        group.label: f"{group.ratio:.3f}" for group in audit.groups if group.ratio is not None
+    }
+    ratios |= dict.fromkeys(audit.unknown, "not compared")
+    print_facts(
+        audit.groups,
+        {
+            "group": "label",
+            "people": "n_rows",
+            f"{'mean prediction' if real else audit.outcome} {_level(audit)}": "mean_score"
+            if real
+            else "selection_rate",
+            "" if real else "ratio": lambda group: ratios.get(group.label, ""),
+        },
     )
-    rows = []
-    for group in audit.groups:
-        ratio = "" if group.ratio is None else f"{group.ratio:.3f}"
-        if group.label in audit.unknown:
-            ratio = "not compared"
-        rows.append([group.label, f"{group.n_rows:,}", _shown(group.selection_rate), ratio])
-    print_table(
-        ["group", "people", f"{audit.outcome} [{audit.confidence:.0%} interval]", "ratio"], rows
-    )
+    if audit.spread is not None:
+        print(f"Standard deviation of the {audit.spread.of}: {audit.spread.value:.4f}")
     if audit.selection_ratio.value is not None:
-        print(f"Smallest ratio: {_shown(audit.selection_ratio)}")
-    if audit.ratio_reference is not None and (len(rows) > 2 or audit.is_reference_named):
+        print(f"Smallest ratio: {shown(audit.selection_ratio)}")
+    if audit.ratio_reference is not None and (len(audit.groups) > 2 or audit.is_reference_named):
         matched = f"; matchings are with {audit.reference}, {audit.on_reference}"
         print(f"Ratios are to {audit.ratio_reference}, {base_words(audit)}{matched}.")
     if audit.undecided:
@@ -611,16 +269,98 @@ def _print_classes(audit: Audit) -> None:
     if (facts := audit.classes) is None:
         return
     rows = [
-        [group.label, f"{group.n_rows:,}", *(_shown(group.shares[name]) for name in facts.names)]
+        [group.label, f"{group.n_rows:,}", *(shown(group.shares[name]) for name in facts.names)]
         for group in facts.groups
     ]
     print_table(["group", "people", *(f"gets {name}" for name in facts.names)], rows)
-    rows = [[gap.name, _shown(gap)] for gap in facts.gaps]
-    print_table([f"gap over all classes [{audit.confidence:.0%} interval]", ""], rows)
+    print_facts(facts.gaps, {f"gap over all classes {_level(audit)}": "name", "": lambda gap: gap})
     print()
 
 
+def _print_given(audit: Audit) -> None:
+    """Print the differences of each group without and with the given factors."""
+    if not audit.conditional:
+        return
+    decides = audit.threshold is not None
+    print()
+    print_facts(
+        audit.conditional,
+        {
+            f"given {audit.provenance.settings.get('given') or 'the factors'}": lambda one: (
+                f"{one.group} less {one.reference}"
+            ),
+            "difference": "marginal",
+            f"within strata {_level(audit)}": "adjusted",
+            f"odds ratio {_level(audit)}" if decides else "relative": lambda one: (
+                (one.odds_ratio if decides else one.percent) or "not stated"
+            ),
+            "p": lambda one: "" if one.p_value is None else f"{one.p_value:.3g}",
+            "compared": lambda one: f"{one.overlap[0]:.1%} and {one.overlap[1]:.1%}",
+        },
+    )
+    print(
+        "Within strata is the mean difference between people with the same given factors, and "
+        "compared the share of both groups in strata that have people of both."
+    )
+
+
+def _print_periods(audit: Audit) -> None:
+    """Print the gap and the ratio of every period, and how differences change."""
+    if not audit.periods:
+        return
+    from fairmatch.people.groups import with_spaces_shown
+
+    first = audit.periods[0].gaps[0].name
+    ratio = {} if audit.threshold is None else {"smallest ratio": "selection_ratio"}
+    print()
+    print_facts(
+        audit.periods,
+        {
+            "period": "name",
+            "people": lambda one: sum(group.n_rows for group in one.groups),
+            f"{first} {_level(audit)}": lambda one: next(g for g in one.gaps if g.name == first),
+            **ratio,
+        },
+    )
+    if not audit.changes:
+        return
+    print_facts(
+        audit.changes,
+        {
+            "change": lambda one: f"{one.before} to {one.after}",
+            "of": "measure",
+            "group": lambda one: f"{with_spaces_shown(one.group)} less {one.reference}",
+            "difference": lambda one: " to ".join(map(shown, one.differences)),
+            f"change {_level(audit)}": "change",
+            "p": lambda one: f"{one.p_value:.3g}",
+            "p (Holm)": lambda one: f"{one.p_adjusted:.3g}",
+        },
+    )
+    if len(audit.changes) > 1:
+        print(f"p (Holm) is adjusted for these {len(audit.changes):,} tests.")
+
+
+def _print_stages(audit: Audit) -> None:
+    """Print the rate and the ratio of every group, stage by stage."""
+    if not audit.stages:
+        return
+    print()
+    print_facts(
+        [(stage, own) for stage in audit.stages for own in stage.impact[-1].categories],
+        {
+            "stage": lambda one: f"{one[0].stage} of {one[0].among}",
+            "group": lambda one: one[1].category,
+            "people": lambda one: one[1].n_people,
+            f"rate {_level(audit)}": lambda one: (
+                "too few people" if one[1].is_few else one[1].selection_rate
+            ),
+            "ratio": lambda one: "" if one[1].is_few else one[1].impact_ratio,
+        },
+    )
+
+
 def _print_rest(audit: Audit) -> None:
+    """Print the findings in sentences, and what is not stated."""
     from fairmatch.report.wording import leak_sentence, reach_sentences, sentences
 
     print(f"\n{audit.model_name}")
@@ -635,22 +375,14 @@ def _print_rest(audit: Audit) -> None:
         print(f"  {sentence}")
 
 
-def _shown(fact: Estimate | Gap) -> str:
-    if fact.value is None:
-        return "not stated"
-    if fact.low is None or fact.high is None:
-        return f"{fact.value:z.4f}"
-    return f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]"
-
-
 def _shown_gap(audit: Audit, name: str) -> str:
     from fairmatch.people.groups import with_spaces_shown
 
     gap = audit.gap(name)
-    shown = _shown(gap)
+    said = shown(gap)
     if audit.pair_gaps and gap.expected is not None:
-        shown += f" (by chance {gap.expected:.4f})"
+        said += f" (by chance {gap.expected:.4f})"
     if gap.favoured is None or gap.groups is None:
-        return shown
+        return said
     other = next(label for label in gap.groups if label != gap.favoured)
-    return f"{shown} {with_spaces_shown(gap.favoured)} ahead of {other}"
+    return f"{said} {with_spaces_shown(gap.favoured)} ahead of {other}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairmatch.auditing.gate import MODES, RATIO, Gate
 from fairmatch.exceptions import InputError
@@ -14,38 +14,30 @@ if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit
 
 
-def read_gates(
-    above: Sequence[str],
-    below: Sequence[str],
-    *,
-    has_labels: bool,
-    kind: str = "probability",
-    width: float = 1.0,
-) -> list[Gate]:
-    """Return the bounds that are typed, or raise if one cannot be checked.
-
-    Gaps of scores are at most the width of their range.
-    """
+def read_gates(asked: Any) -> list[Gate]:
+    """Return the bounds that are typed, or raise if one cannot be checked."""
     from fairmatch.measures.registry import audited
     from fairmatch.people.outcome import OUTCOMES
 
-    known = audited(OUTCOMES[kind])
-    if kind == "number" and below:
+    known = audited(OUTCOMES[asked.kind])
+    if asked.kind == "number" and asked.fail_below:
         raise InputError(
-            f"--fail-below {below[0]} was given with --kind number, and predictions select "
-            "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
+            f"--fail-below {asked.fail_below[0]} was given with --kind number, and predictions "
+            "select nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
         )
-    # Gaps of predictions have units, and may exceed 1.
-    units = inf if kind == "number" else width
+    # Gaps of scores are at most the width of their range; those of predictions have units.
+    low, high = asked.score_range or (0.0, 1.0)
+    units = inf if asked.kind == "number" else high - low
     most = {name: 1.0 if own.unit == "share" else units for name, own in known.items()}
-    gates = [_read(given, "--fail-above", most, "gap") for given in above]
+    gates = [_read(given, "--fail-above", most, "gap") for given in asked.fail_above]
     for gate in gates:
-        if kind == "probability" and known[gate.name].needs_labels and not has_labels:
+        if asked.kind != "number" and known[gate.name].needs_labels and asked.y_true is None:
             raise InputError(
                 f"--fail-above {gate.name} needs the labels, and none were named. Name their "
                 "column with --label."
             )
-    return gates + [_read(given, "--fail-below", {RATIO: 1.0}, "ratio") for given in below]
+    below = [_read(given, "--fail-below", {RATIO: 1.0}, "ratio") for given in asked.fail_below]
+    return gates + below
 
 
 def _read(given: str, option: str, known: Mapping[str, float], what: str) -> Gate:

@@ -1,10 +1,10 @@
-"""Tables with labels and groups, which ``fairmatch train`` and ``alternatives`` learn from."""
+"""Tables to learn from, with labels and groups, and tables for a model that is saved."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,26 +19,31 @@ if TYPE_CHECKING:
 _HARDLY_WRONG = 0.999
 
 
+def together(frame: pd.DataFrame, names: Sequence[str]) -> Any:
+    """Return a column of a table, or the table of several."""
+    return frame[list(names)] if len(names) > 1 else frame[names[0]]
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """A table, and the names of its label and group columns."""
+    """A table, and the names of its label and group columns.
 
-    frame: pd.DataFrame  #: All columns.
-    target: str  #: Name of the column with the labels.
-    attributes: list[str]  #: Names of the columns whose combinations are the groups.
-    left_out: Sequence[str] = ()  #: Columns that are not learned from.
-    #: The words for the labels 0 and 1, where the file has other labels.
+    Labels of two words are 0 and 1 in the frame, and ``classes`` has the words. Columns of groups
+    hold the probability of each group if they are ``estimated``.
+    """
+
+    frame: pd.DataFrame
+    target: str
+    attributes: list[str]
+    left_out: Sequence[str] = ()
     classes: tuple[Any, Any] | None = None
-    #: Whether the columns of the groups hold the probability of each group.
     estimated: bool = False
-    #: The labels as the file has them, where those of `frame` are 0 and 1 instead.
-    written: pd.Series[Any] | None = None
+    written: pd.Series[Any] | None = None  #: The labels as the file has them.
 
     @property
-    def groups(self) -> pd.DataFrame | pd.Series[Any]:
+    def groups(self) -> Any:
         """The column of the groups, or a table of several."""
-        several = len(self.attributes) > 1
-        return self.frame[self.attributes] if several else self.frame[self.attributes[0]]
+        return together(self.frame, self.attributes)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -56,21 +61,8 @@ def read_labelled(
 ) -> LabelledTable:
     """Read a file with its label and group columns, or a dataset, which knows its own.
 
-    Parameters
-    ----------
-    name : str
-        A file, or the name of a dataset. A file with the name of a dataset takes precedence.
-    target : str or None
-        Name of the column with the labels. A dataset needs none.
-    sensitive_features : sequence of str
-        Names of the columns whose combinations are the groups. A dataset needs none.
-    positive : str, optional
-        The positive label, as it is written in the file. Labels become 1 where they equal it, and
-        0 elsewhere. It is not used for a dataset.
-    unknown : {"error", "ignore", "group"}, default="error"
-        Whether a missing group is an error here, or is left to the learner.
-    **reading
-        Further arguments of `fairmatch.people.files.read_table`.
+    A file with the name of a dataset takes precedence. Labels become 1 where they equal the
+    positive one, and 0 elsewhere. A missing group is an error, or is left to the learner.
 
     Examples
     --------
@@ -142,37 +134,22 @@ def _from_dataset(name: str, target: str | None, sensitive: Sequence[str]) -> La
 
 
 def open_labelled(
-    options: Mapping[str, Any],
-    *,
-    sees_groups: bool,
-    unknown: str = "error",
-    estimated: bool = False,
+    asked: Any, *, sees_groups: bool, unknown: str = "error", estimated: bool = False
 ) -> LabelledTable:
-    """Read the table that `fairmatch.cli.options.labelled` names, and print how it is read.
+    """Read the table that the ``labelled`` options name, and print how it is read.
 
-    Raise if the user must decide about a column.
-
-    Parameters
-    ----------
-    options : mapping
-        What was typed for `fairmatch.cli.options.labelled`.
-    sees_groups : bool
-        Whether the model is meant to see the group.
-    unknown : {"error", "ignore", "group"}, default="error"
-        What happens to rows without a group.
-    estimated : bool, default=False
-        Whether the columns of the groups hold the probability of each group.
+    Raise if the user must decide about a column. ``sees_groups`` is whether the model is meant to
+    see the group.
     """
-    from dataclasses import replace
-
     from fairmatch.people.roles import Roles, ask, split_names
 
-    ids, name, positive = options["ids"], options["table"], options["positive"]
-    columns = options["target"], options["sensitive_features"]
-    text = [] if ids is None else [ids]
-    table = read_labelled(name, *columns, positive, unknown, text=text, **options["reading"])
+    text = [] if asked.ids is None else [asked.ids]
+    table = read_labelled(
+        asked.table, asked.target, asked.sensitive_features, asked.positive, unknown, text=text,
+        **asked.reading,
+    )  # fmt: skip
     labels = table.frame[table.target].unique().tolist()
-    if positive is None and len(labels) == 2 and not isinstance(labels[0], int | float):
+    if asked.positive is None and len(labels) == 2 and not isinstance(labels[0], int | float):
         first, second = sorted(map(str, labels))
         raise InputError(
             f"{table.target!r} holds {first!r} and {second!r}, and words do not say which one is "
@@ -182,17 +159,17 @@ def open_labelled(
     shown = table.frame
     if table.written is not None:
         shown = shown.assign(**{table.target: table.written})
-    kept = split_names(options["keep"], known)
+    kept = split_names(asked.keep, known)
     roles = Roles(
         sensitive=table.attributes,
         label=table.target,
-        id=ids,
-        ignored=split_names(options["drop"], known),
+        id=asked.ids,
+        ignored=split_names(asked.drop, known),
         kept=kept,
         numbers=table.attributes if estimated else (),
-    ).read(shown, name=name)
+    ).read(shown, name=asked.table)
     print_roles(roles)
-    _print_positive(table, labels, is_file=Path(name).exists())
+    _print_positive(table, labels, is_file=Path(asked.table).exists())
     sees = None if estimated else sees_groups
     asked = ask(table.frame, roles, sees_groups=sees, kept=kept)
     if asked.notes:
@@ -229,14 +206,7 @@ def _sentences(lines: Sequence[str]) -> str:
 def tell_answers(table: LabelledTable, accuracy: float, chance: float) -> None:
     """Warn of plain training that is hardly ever wrong: a column may hold the answer.
 
-    Parameters
-    ----------
-    table : LabelledTable
-        The table.
-    accuracy : float
-        Accuracy of plain training on test rows.
-    chance : float
-        Share of the more frequent label among these rows.
+    Chance is the share of the more frequent label among the rows of the accuracy.
     """
     from fairmatch.people.leaks import find_leaks
 
@@ -253,3 +223,19 @@ def tell_answers(table: LabelledTable, accuracy: float, chance: float) -> None:
         f"fairmatch: warning: With a fairness weight of 0, {100 * accuracy:.4g}% of the test rows "
         f"are predicted correctly. Such a model has usually seen the answer in a column{told}"
     )
+
+
+def open_model(asked: Any, ids: str | None) -> tuple[Any, pd.DataFrame, list[str], list[str]]:
+    """Return a saved model, a table for it, and the columns of the groups.
+
+    The first names are the columns that the model knows, and the second those that were typed.
+    """
+    from fairmatch.learning.saving import load
+    from fairmatch.people.files import read_table
+    from fairmatch.people.roles import split_names
+
+    frame = read_table(asked.table, text=[] if ids is None else [ids], **asked.reading)
+    frame, model = frame.rename(columns=str), load(asked.model)
+    inside = getattr(model, "sensitive_column", None) or []
+    inside = [inside] if isinstance(inside, str) else [str(column) for column in inside]
+    return model, frame, inside, split_names(asked.sensitive_features, list(frame.columns))

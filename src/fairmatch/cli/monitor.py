@@ -5,89 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from fairmatch.cli import options
-from fairmatch.cli.options import FILE, Command, check_page
+from fairmatch.cli.labelled import together
+from fairmatch.cli.options import check_page, command
 from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
     from fairmatch.auditing.monitor import GapMonitor, GapState
 
+# Options that are settings of the monitor, which a file with its state keeps.
+_SETTINGS = ("max_gap", "measure", "confidence", "threshold", "window")
 
-@click.command(
-    cls=Command,
-    example="fairmatch monitor log.parquet --time day --score score --sensitive sex --max-gap 0.05",
-)
-@click.argument("table", type=FILE)
-@click.option("--time", required=True, metavar="COL", help="Column with the day or time.")
-@click.option(
-    "--score",
-    "scores",
-    default="score",
-    metavar="COL",
-    help="Column with scores or decisions [score].",
-)
-@options.sensitive("Column with the groups", required=True)
-@click.option(
-    "--label", "y_true", metavar="COL", help="Column with labels, for gaps of error rates."
-)
-@click.option("--positive", metavar="LABEL", help="The positive label; by default 1.")
-@click.option(
-    "--id",
-    "ids",
-    metavar="COL",
-    help="Column with identifiers, if labels arrive later: people without a label wait until their "
-    "row has one, or a later row with the same identifier.",
-)
-@click.option("--max-gap", type=float, default=0.05, help="The bound.")
-@click.option(
-    "--measure",
-    metavar="GAP",
-    default="demographic_parity_gap",
-    help="The gap of decisions or of mean scores, such as equalized_odds_gap or mean_parity_gap.",
-)
-@click.option("--confidence", type=options.UPPER_LEVEL, default=0.95, help="Confidence.")
-@click.option(
-    "--threshold", type=float, default=0.5, help="People with a score at or above it are selected."
-)
-@click.option(
-    "--window",
-    type=click.IntRange(min=2),
-    help="Use only the last people: at least this many, at most twice as many.",
-)
-@options.several("--group", "groups", metavar="GROUP", help="A group; by default all in the file.")
-@click.option(
-    "--state",
-    type=FILE,
-    metavar="FILE",
-    help="File with the state of the monitor between calls. By default TABLE.monitor.json.",
-)
-@click.option(
-    "--out",
-    type=FILE,
-    metavar="FILE",
-    help="Write an HTML page with the gap and its confidence band.",
-)
-@options.reading
-def monitor(
-    table: str,
-    time: str,
-    scores: str,
-    sensitive_features: tuple[str, ...],
-    y_true: str | None,
-    positive: str | None,
-    ids: str | None,
-    max_gap: float,
-    measure: str,
-    confidence: float,
-    threshold: float,
-    window: int | None,
-    groups: tuple[str, ...],
-    state: str | None,
-    out: str | None,
-    reading: dict[str, Any],
-) -> int:
+
+@command("fairmatch monitor log.parquet --time day --score score --sensitive sex --max-gap 0.05")
+def monitor(asked: Any) -> int:
     """Monitor the gap in a log of decisions; exit with 1 if it provably exceeds the bound.
 
     TABLE is a .csv or .parquet file to which rows are added. Every call reads the periods that are
@@ -99,43 +29,44 @@ def monitor(
     from fairmatch.people.files import check_outputs, find_value, read_table, write_whole
     from fairmatch.people.roles import split_names
 
-    label = y_true
-    check_page(out)
-    path = Path(state or f"{table}.monitor.json")
-    check_outputs([table], out=out, state=str(path))
-    needs_labels = read_watched(measure).needs_labels
+    table, label, ids = asked.table, asked.y_true, asked.ids
+    check_page(asked.out)
+    path = Path(asked.state or f"{table}.monitor.json")
+    check_outputs([table], out=asked.out, state=str(path))
+    needs_labels = read_watched(asked.measure).needs_labels
     if needs_labels and label is None:
-        raise InputError(f"{measure} compares people with the same label. Name it with --label.")
+        raise InputError(
+            f"{asked.measure} compares people with the same label. Name it with --label."
+        )
     if ids is not None and not needs_labels:
-        raise InputError(f"--id is for labels that arrive later, and {measure} needs no labels.")
-    named = split_names(sensitive_features, ())
+        raise InputError(
+            f"--id is for labels that arrive later, and {asked.measure} needs no labels."
+        )
+    named = split_names(asked.sensitive_features, ())
     text = [] if ids is None else [ids]
-    frame = read_table(table, categories=named, text=text, **reading).rename(columns=str)
-    attributes = split_names(sensitive_features, list(frame.columns))
-    for name in (time, scores, *attributes, *(one for one in (label, ids) if one)):
+    frame = read_table(table, categories=named, text=text, **asked.reading).rename(columns=str)
+    attributes = split_names(asked.sensitive_features, list(frame.columns))
+    for name in (asked.time, asked.scores, *attributes, *(one for one in (label, ids) if one)):
         if name not in frame.columns:
             raise InputError(f"{table} has no column {name!r}.")
-    required = [time, *text, *([label] if label is not None and ids is None else [])]
+    required = [asked.time, *text, *([label] if label is not None and ids is None else [])]
     for name in required:
         if n_missing := int(frame[name].isna().sum()):
             told = f"{table}: {name!r} is missing in {n_missing} rows."
             if name == label:
                 told += " Leave them out, or name identifiers with --id if labels arrive later."
             raise InputError(told)
-    moments = frame[time].to_numpy()
-    if (moments[1:] < moments[:-1]).any():
-        frame = frame.sort_values(time, kind="stable")
-        moments = frame[time].to_numpy()
-    given: Any = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
+    if not frame[asked.time].is_monotonic_increasing:
+        frame = frame.sort_values(asked.time, kind="stable")
+    given = together(frame, attributes)
     if len(attributes) == 1:
         given = given.astype("category")  # text is compared once, not once for every period
-    settings: dict[str, Any] = {"max_gap": max_gap, "measure": measure, "confidence": confidence,
-                "threshold": threshold, "window": window, "pos_label": 1}  # fmt: skip
     watching = GapMonitor.load(path) if path.exists() else None
-    if positive is not None and label is not None:
+    settings = {name: getattr(asked, name) for name in _SETTINGS} | {"pos_label": 1}
+    if asked.positive is not None and label is not None:
         known = [*([] if watching is None else [watching.pos_label]), *frame[label]]
         of = f"the values of column {label!r}"
-        settings["pos_label"] = find_value(known, positive, "positive", of)
+        settings["pos_label"] = find_value(known, asked.positive, "positive", of)
     for name, value in settings.items() if watching is not None else ():
         if getattr(watching, name) != value:
             option = name.replace("pos_label", "positive").replace("_", "-")
@@ -144,16 +75,20 @@ def monitor(
                 f"{value}. Keep the setting, or begin another file with --state."
             )
     if watching is None:
+        present = given.dropna().drop_duplicates()
         if len(attributes) > 1:
-            known = given.dropna().drop_duplicates().astype(str).agg(", ".join, axis=1).tolist()
-        else:
-            codes, levels = given.array.codes, given.cat.categories.tolist()
-            known = [level for code, level in enumerate(levels) if (codes == code).any()]
-        watching = GapMonitor(groups=groups or sorted(known, key=str), **settings)
-    columns = frame[scores], given, None if label is None else frame[label]
+            present = present.astype(str).agg(", ".join, axis=1)
+        watching = GapMonitor(groups=asked.groups or sorted(present.tolist(), key=str), **settings)
     n_before = len(watching.history)
     try:
-        _read_on(watching, moments, *columns, names=None if ids is None else frame[ids].to_numpy())
+        _read_on(
+            watching,
+            frame[asked.time].to_numpy(),
+            frame[asked.scores],
+            given,
+            None if label is None else frame[label],
+            names=None if ids is None else frame[ids].to_numpy(),
+        )
     finally:  # what was read before an error is kept, and not read again
         new = watching.history[n_before:]
         if new:
@@ -162,9 +97,9 @@ def monitor(
             _print(one, watching)
     if not new:
         print("Nothing new.")
-    if out is not None:
-        write_whole(out, page(watching))
-        print(f"Page written to {out}")
+    if asked.out is not None:
+        write_whole(asked.out, page(watching))
+        print(f"Page written to {asked.out}")
     return 1 if watching.state.alarm else 0
 
 
@@ -173,17 +108,9 @@ def _read_on(
 ) -> None:
     """Take in the periods of a log that are new, and labels that have arrived since.
 
-    Parameters
-    ----------
-    watching : GapMonitor
-        The monitor.
-    moments : array of shape (n_rows,)
-        The period of every row, sorted.
-    scores, groups, labels : Series or DataFrame with n_rows rows
-        The columns of the log; the labels may be None.
-    names : array of shape (n_rows,) or None
-        Identifiers, if labels arrive later. The first row of an identifier is the person. Later
-        ones bring the label of the person and are nobody new.
+    Moments are the sorted periods of the rows; the other columns have as many rows. There are names
+    if labels arrive later: the first row of a name is the person. Later ones bring the label of the
+    person and are nobody new.
     """
     from dataclasses import replace
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairmatch.exceptions import FairmatchWarning
@@ -102,6 +103,27 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_row(*(Text(cell.replace("; ", "\n")) for cell in row))
     # The signs that draw the table are meant to steer the terminal.
     Console(file=getattr(sys.stdout, "raw", sys.stdout)).print(table)
+
+
+def shown(value: Any) -> str:
+    """Return how a fact is printed: an estimate with its interval, a number or a text."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:z.4f}"
+    if value.value is None:
+        return "not stated"
+    if value.low is None or value.high is None:
+        return shown(value.value)
+    return f"{shown(value.value)} [{shown(value.low)}, {shown(value.high)}]"
+
+
+def print_facts(facts: Iterable[Any], columns: Mapping[str, str | Callable[[Any], Any]]) -> None:
+    """Print a table with a line for each fact; a column is an attribute or a function of it."""
+    getters = [attrgetter(own) if isinstance(own, str) else own for own in columns.values()]
+    print_table(list(columns), [[shown(get(fact)) for get in getters] for fact in facts])
 
 
 def print_roles(roles: RoleTable) -> None:

@@ -5,143 +5,39 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from fairmatch.cli import options
 from fairmatch.cli.labelled import LabelledTable, open_labelled, tell_answers
-from fairmatch.cli.options import COUNT, FILE, Command
+from fairmatch.cli.options import command, read_cut
 from fairmatch.cli.printing import print_table
 from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
-_REGRESSORS = {"network": "FTMRegressor", "boosting": "FTMBoostingRegressor"}
+# The estimator of a learner, for classes and for numbers.
+_ESTIMATORS = {
+    ("network", False): "FTMClassifier",
+    ("network", True): "FTMRegressor",
+    ("boosting", False): "FTMBoostingClassifier",
+    ("boosting", True): "FTMBoostingRegressor",
+}
+# Options that are parameters of the estimator as they are typed.
+_SETTINGS = ("reference", "confidence", "scoring", "strict", "unknown", "random_state")
 # A target of numbers with more different values than this is predicted as a number.
 _MOST_LEVELS = 20
 _TEST_SIZE = 0.2
 
 
-@click.command(
-    cls=Command,
-    example="fairmatch train people.csv --target hired --positive yes --sensitive sex "
-    "--max-gap 0.1 --out model",
+@command(
+    "fairmatch train people.csv --target hired --positive yes --sensitive sex --max-gap 0.1 "
+    "--out model"
 )
-@options.labelled
-@options.columns(
-    "--group-probabilities",
-    help="Columns with the probability of each group, instead of --sensitive. The model then does "
-    "not use the group for predictions.",
-)
-@options.bands
-@click.option(
-    "--criterion",
-    type=options.CRITERIA,
-    default="demographic_parity",
-    help="Which people are compared: all, those with the positive label, or those with the same "
-    "label.",
-)
-@click.option(
-    "--transport",
-    type=click.Choice(("predicted", "marginal", "joint")),
-    help="Match people on features and predicted scores (the default of boosting), on "
-    "their features alone (the default of networks), or on features and labels.",
-)
-@click.option(
-    "--max-gap",
-    type=click.FloatRange(min=0),
-    help="Keep an accurate model within this gap; for a numeric target, in its unit.",
-)
-@click.option(
-    "--fairness-weight",
-    type=click.FloatRange(min=0),
-    help="Fairness weight, if --max-gap does not choose it. By default 1.",
-)
-@click.option(
-    "--gap-measure",
-    metavar="NAME",
-    help="The gap that --max-gap bounds and the figure shows. By default that of the criterion.",
-)
-@click.option(
-    "--confidence",
-    type=options.UPPER_LEVEL,
-    metavar="LEVEL",
-    help="Require that the upper confidence limit of the gap is within --max-gap, at this level.",
-)
-@click.option(
-    "--scoring",
-    metavar="NAME",
-    help="The score that --max-gap keeps high: a name of scikit-learn's scorers, such as roc_auc. "
-    "By default accuracy; for a numeric target, the root mean squared error.",
-)
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Save no model, and exit with 2, if none keeps --max-gap. By default the fairest is kept, "
-    "with a warning.",
-)
-@options.small_groups("learns from them without comparing them")
-@options.unknown("learns from them without comparing them")
-@click.option(
-    "--reference",
-    metavar="GROUP",
-    help="The group with which all others are matched, such as 'male, White'. By default the "
-    "largest.",
-)
-@options.columns("--given", help="Compare people within the levels of these columns.")
-@options.columns(
-    "--similar",
-    "similarity",
-    help="Which columns make people similar: column names, also with weights (title=2,age=1), or "
-    "'relevance' to the label. By default all.",
-)
-@options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
-@click.option(
-    "--without-sensitive",
-    is_flag=True,
-    help="Train a model that does not use the group for predictions.",
-)
-@click.option(
-    "--learner",
-    type=click.Choice(("boosting", "network")),
-    help="Boosted trees by LightGBM (the default), or a neural network (with --epochs).",
-)
-@click.option("--epochs", type=COUNT, help="Epochs of a network. By default 40.")
-@click.option("--rounds", type=COUNT, help="Rounds of boosting. By default 200.")
-@options.seed("model")
-@click.option("--no-picture", is_flag=True, help="Do not draw the trade-off figure.")
-@click.option("--out", required=True, type=FILE, metavar="DIR", help="Folder for the model.")
-def train(
-    group_probabilities: tuple[str, ...],
-    bands: tuple[str, ...],
-    criterion: str,
-    max_gap: float | None,
-    fairness_weight: float | None,
-    gap_measure: str | None,
-    confidence: float | None,
-    scoring: str | None,
-    strict: bool,
-    without_sensitive: bool,
-    learner: str | None,
-    epochs: int | None,
-    rounds: int | None,
-    no_picture: bool,
-    out: str,
-    transport: str | None,
-    small_groups: Any,
-    unknown: str,
-    reference: str | None,
-    given: tuple[str, ...],
-    similarity: tuple[str, ...],
-    categorical: tuple[str, ...],
-    random_state: int,
-    **labelled: Any,
-) -> None:
+def train(asked: Any) -> None:
     """Train a model that treats matched people alike.
 
     TABLE is a .csv or .parquet file, or the name of a dataset. A target of numbers with more than
@@ -157,31 +53,31 @@ def train(
     from fairmatch.people.similarity import written_similarity
     from fairmatch.report.charts import require_charts
 
-    if max_gap is not None and fairness_weight is not None:
+    max_gap, criterion, picture = asked.max_gap, asked.criterion, not asked.no_picture
+    if max_gap is not None and asked.fairness_weight is not None:
         raise InputError("--max-gap chooses the fairness weight. Leave --fairness-weight out.")
-    learner = learner or ("boosting" if epochs is None else "network")
-    unit, other = ("epochs", "rounds") if learner == "network" else ("rounds", "epochs")
-    length = {"epochs": epochs, "rounds": rounds}
-    if length[other] is not None:
+    learner = asked.learner or ("boosting" if asked.epochs is None else "network")
+    other, instead = ("rounds", "boosting") if learner == "network" else ("epochs", "network")
+    if getattr(asked, other) is not None:
         raise InputError(
             f"--{other} was given, and the learner is {learner}. Leave --{other} out, or choose "
-            f"--learner {'boosting' if learner == 'network' else 'network'}."
+            f"--learner {instead}."
         )
-    gap = gap_measure or read_criterion(criterion).gap_measure
+    gap = asked.gap_measure or read_criterion(criterion).gap_measure
     _check_gap(gap, PROBABILITY if gap not in bounded(NUMBER) else NUMBER)
-    check_folder(out)
-    check_place(out)
-    if not no_picture:
+    check_folder(asked.out)
+    check_place(asked.out)
+    if picture:
         require_charts()  # before the training, not after it
-    cuts = dict(map(options.read_cut, bands))
-    estimated = bool(group_probabilities)
-    if estimated and (labelled["sensitive_features"] or bands):
+    cuts = dict(map(read_cut, asked.bands))
+    estimated = bool(asked.group_probabilities)
+    if estimated and (asked.sensitive_features or asked.bands):
         raise click.UsageError(
             "--group-probabilities says all about the groups. Leave --sensitive and --bands out."
         )
-    labelled["sensitive_features"] = group_probabilities or labelled["sensitive_features"]
+    asked.sensitive_features = asked.group_probabilities or asked.sensitive_features
     table = open_labelled(
-        labelled, sees_groups=not without_sensitive, unknown=unknown, estimated=estimated
+        asked, sees_groups=not asked.without_sensitive, unknown=asked.unknown, estimated=estimated
     )
     number = _is_number(table)
     if number:
@@ -190,7 +86,7 @@ def train(
                 f"--criterion {criterion} compares people of the same class, and "
                 f"{table.target!r} holds numbers. Leave it out."
             )
-        gap, no_picture = gap_measure or "mean_parity_gap", True
+        gap, picture = asked.gap_measure or "mean_parity_gap", False
         print(f"{table.target} holds numbers, so a regressor is trained.")
     elif max_gap is not None and max_gap > 1.0:
         raise InputError(
@@ -198,35 +94,30 @@ def train(
         )
     _check_gap(gap, NUMBER if number else PROBABILITY)
     names = list(table.frame.columns)
-    for column in split_names(categorical, names, "categorical"):
-        check_names([column], names, table=labelled["table"])
+    for column in split_names(asked.categorical, names, "categorical"):
+        check_names([column], names, table=asked.table)
         written = table.frame[column].astype("string").astype(object)
         table.frame[column] = written.astype("category")
-    alike: Any = written_similarity(split_names(similarity, names, "similarity")) or None
+    alike: Any = written_similarity(split_names(asked.similarity, names, "similarity")) or None
     trained = train_model(
         table,
         learner,
         cuts=cuts,
+        n_steps=asked.epochs if learner == "network" else asked.rounds,
         max_gap=max_gap,
-        fairness_weight=1.0 if fairness_weight is None else fairness_weight,
-        n_steps=length[unit],
-        reference=reference,
-        transport=transport,
-        criterion=criterion,
+        fairness_weight=1.0 if asked.fairness_weight is None else asked.fairness_weight,
         gap_measure=gap,
-        confidence=confidence,
-        scoring=scoring,
-        strict=strict,
-        small_groups=small_groups or "warn",
-        unknown=unknown,
-        given=split_names(given, names, "given") or None,
+        small_groups=asked.small_groups or "warn",
+        given=split_names(asked.given, names, "given") or None,
         similarity="relevance" if alike == ["relevance"] else alike,
-        sensitive_at_prediction=not (without_sensitive or estimated),
-        random_state=random_state,
+        sensitive_at_prediction=not (asked.without_sensitive or estimated),
+        **{name: getattr(asked, name) for name in _SETTINGS},
+        **({} if number else {"criterion": criterion}),
+        **({} if asked.transport is None else {"transport": asked.transport}),
     )
     _print_curve(trained, chosen=max_gap is not None)
-    folder = _save(trained, out, gap=gap, picture=not no_picture)
-    print(f"Saved to {folder}: the model, curve.json{'' if no_picture else ', curve.svg'}.")
+    folder = _save(trained, asked.out, gap=gap, picture=picture)
+    print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
     if number:
         print(f"It predicts {table.target} in its own unit.")
         return
@@ -241,14 +132,13 @@ def train(
     tell_answers(table, max(plain, default=0.0), truth.value_counts(normalize=True).max())
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedModel:
-    """A model, and the trade-off from which it was chosen."""
+class TrainedModel(NamedTuple):
+    """A model, and the trade-off on test rows from which it was chosen."""
 
-    model: Any  #: The model.
-    curve: pd.DataFrame  #: Measurements of all models of the path on the test rows.
-    fairness_weight: float  #: Fairness weight of the model.
-    test_index: Any  #: Positions of the test rows, which no model has seen.
+    model: Any
+    curve: pd.DataFrame
+    fairness_weight: float
+    test_index: Any
 
 
 def train_model(
@@ -256,35 +146,13 @@ def train_model(
     learner: str,
     *,
     cuts: Mapping[str, Mapping[str, Any]],
-    max_gap: float | None,
-    fairness_weight: float,
     n_steps: int | None,
-    reference: str | None,
-    transport: str | None,
     **settings: Any,
 ) -> TrainedModel:
     """Train FTM on a table, and measure the whole path on test rows.
 
-    Parameters
-    ----------
-    table : LabelledTable
-        The table.
-    learner : {"network", "boosting"}
-        A neural network, or boosted trees.
-    cuts : mapping
-        How `fairmatch.bands` cuts columns with groups that hold numbers.
-    max_gap : float or None
-        Largest gap on held-out rows. It chooses the fairness weight.
-    fairness_weight : float
-        The fairness weight, if ``max_gap`` is not given.
-    n_steps : int or None
-        Epochs of a network, or rounds of boosting.
-    reference : str or None
-        The group that all others are matched with, as it is written in the table.
-    transport : str or None
-        What people are matched on.
-    **settings
-        Further parameters of the estimator.
+    The learner is a network of so many epochs, or so many rounds of boosting. Columns of groups
+    that hold numbers are cut into bands. The settings are parameters of the estimator.
     """
     import numpy as np
 
@@ -297,6 +165,9 @@ def train_model(
     from fairmatch.people.groups import read_known
     from fairmatch.people.memberships import group_probabilities
 
+    # The error names the extra to install.
+    number = _is_number(table)
+    kind = getattr(fairmatch, _ESTIMATORS[learner, number])
     columns: Any = None
     soft: Any = None
     y = table.frame[table.target]
@@ -310,11 +181,6 @@ def train_model(
     groups = settle_small_groups(given, settings["small_groups"])
     train, test = stratified_split(y.to_numpy(), groups, _TEST_SIZE, settings["random_state"])
     verbose = int(sys.stderr.isatty())
-    number = _is_number(table)
-    # The error names the extra to install.
-    kind = getattr(fairmatch, (_REGRESSORS if number else _LEARNERS)[learner])
-    if number:
-        del settings["criterion"]
     if learner == "network":  # trees take missing values as they are
         settings["encoder"] = TableEncoder(missing="encode")
         settings["estimator"] = fairmatch.NeuralNetwork(epochs=n_steps, verbose=verbose)
@@ -323,29 +189,23 @@ def train_model(
 
         trees = LGBMRegressor if number else LGBMClassifier
         settings["estimator"] = trees(n_estimators=n_steps or 200, n_jobs=1, verbose=verbose)
-    if transport is not None:
-        settings["transport"] = transport
-    if reference is not None:
-        reference = find_value(groups.labels, reference, "reference", "the groups")
+    if settings["reference"] is not None:
+        settings["reference"] = find_value(
+            groups.labels, settings["reference"], "reference", "the groups"
+        )
 
     def groups_of(rows: Any) -> Any:
         return None if soft is None else soft[rows]
 
-    estimator = kind(
-        fairness_weight=fairness_weight,
-        max_gap=max_gap,
-        sensitive_column=columns,
-        reference=reference,
-        **settings,
-    )
-    if max_gap is not None:
-        model = estimator.fit(X.iloc[train], y.iloc[train], sensitive_features=groups_of(train))
+    estimator = kind(sensitive_column=columns, **settings)
+    rows = X.iloc[train], y.iloc[train]
+    if settings["max_gap"] is not None:
+        model = estimator.fit(*rows, sensitive_features=groups_of(train))
         path, weight = model.path_, model.fairness_weight_
     else:
-        weight = float(fairness_weight)
+        weight = float(settings["fairness_weight"])
         others = estimator.default_weights if number else PAPER_WEIGHTS
         weights = sorted({0.0, weight, *map(float, others)})
-        rows = X.iloc[train], y.iloc[train]
         path = fairness_path(
             *rows,
             sensitive_features=groups_of(train),
