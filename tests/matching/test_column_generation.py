@@ -134,7 +134,7 @@ def test_blocks_of_priced_scores_are_lower_bounds(precision, price: float) -> No
     here.precision = precision
     u, v = rng.normal(size=40), rng.normal(size=40)
     if 0.0 < price < np.inf:
-        u, v = u + price * term.lift[0], v - price * term.lift[1]  # as potentials do
+        u, v = u + price * term.source.lift, v - price * term.target.lift  # as potentials do
     i, j = np.divmod(np.arange(1600), 40)
     excess = term.excess(i, j)
     assert excess.min() >= 0.0

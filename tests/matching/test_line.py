@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance_nd
 
-from fairmatch.matching.network import Atoms, Problem, column_minima
-from fairmatch.matching.solver import Transport, line_of, solve_transport
+from fairmatch.matching.network import Atoms, Problem, column_minima, line_of
+from fairmatch.matching.solver import Transport, solve_transport
 from fairmatch.people.encoding import Points
 
 

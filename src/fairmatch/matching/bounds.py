@@ -16,7 +16,6 @@ from fairmatch.matching.network import (
     Index,
     Problem,
     column_minima,
-    monotone_plan,
     row_minima,
 )
 from fairmatch.matching.solver import Transport
@@ -241,86 +240,55 @@ def _minima(source: Cells, target: Cells, cells: Index, u: Floats) -> tuple[Floa
 
 def column_bound(points: _Sides, units: _Units, most_atoms: int) -> tuple[float, Floats]:
     """Return the bound of disjoint sets of columns, and its potential at every source row."""
+    n_numbers = points[0].numbers.shape[1]
     bounds, potential = [], np.zeros(len(points[0]))
-    for columns, labels in _column_sets(points, units, most_atoms):
-        numbers, codes = _split(points, columns)
-        if labels is None:
-            (x, z), (a, b) = (p.numbers[:, numbers[0]] for p in points), units
-            i, j, flow, u = monotone_plan(x, z, a, b)
-            cost = math.fsum((x[i] - z[j]) ** 2 * flow) / float(a.sum())
-            bounds.append(cost * (1.0 - 4.0 * _ROUNDOFF))
-            potential += u
-            continue
-        atoms = [np.unique(label, return_index=True, return_inverse=True) for label in labels]
-        sides = [
-            Points(p.numbers[first][:, numbers], p.codes[first][:, codes])
-            for p, (_, first, _) in zip(points, atoms, strict=True)
-        ]
-        mass: list[Floats] = [
-            np.bincount(at, side).astype(np.float64)
-            for (*_, at), side in zip(atoms, units, strict=True)
-        ]
-        transport = Transport(sides[0], sides[1], units=(mass[0], mass[1]))
+    for columns in _column_sets(points, units, most_atoms):
+        numbers = [column for column in columns if column < n_numbers]
+        codes = [column - n_numbers for column in columns if column >= n_numbers]
+        own = [Points(p.numbers[:, numbers], p.codes[:, codes]) for p in points]
+        transport = Transport(own[0], own[1], units=units)
         plan = transport.solve(tolerance=_TOLERANCE, on_unproven="return")
         bounds.append(plan.bound)
-        potential += transport.row_potentials(plan)[atoms[0][2]]
+        potential += transport.row_potentials(plan)
     return math.fsum(bounds) * (1.0 - _ROUNDOFF), potential
 
 
-def _column_sets(
-    points: _Sides, units: _Units, most_atoms: int
-) -> list[tuple[list[int], tuple[Index, Index] | None]]:
-    """Return disjoint sets of columns, with the joint level of every row of both groups.
+def _column_sets(points: _Sides, units: _Units, most_atoms: int) -> list[list[int]]:
+    """Return disjoint sets of columns.
 
     The columns that differ most between the groups come first. Each joins the first set that then
     still has at most ``most_atoms`` different points in each group, because a larger set has a
-    higher bound. A number with more values than that is alone, and has no levels.
+    higher bound. A column with more values than that is alone.
     """
-    n_numbers = points[0].numbers.shape[1]
-    columns = []
+    n_first, n_numbers = len(points[0]), points[0].numbers.shape[1]
+
+    def is_small(levels: Index) -> bool:
+        return max(len(np.unique(part)) for part in np.split(levels, [n_first])) <= most_atoms
+
+    ordered = []
     for column in range(points[0].width):
-        values = [
-            p.numbers[:, column] if column < n_numbers else p.codes[:, column - n_numbers]
-            for p in points
-        ]
-        level = np.unique(np.concatenate(values), return_inverse=True)[1]
-        levels = level[: len(points[0])], level[len(points[0]) :]
+        at = column - n_numbers
+        values = [p.numbers[:, column] if at < 0 else p.codes[:, at] for p in points]
+        levels = np.unique(np.concatenate(values), return_inverse=True)[1]
         shares = [
-            np.bincount(part, side / side.sum(), level.max() + 1)
-            for part, side in zip(levels, units, strict=True)
+            np.bincount(part, side / side.sum(), levels.max() + 1)
+            for part, side in zip(np.split(levels, [n_first]), units, strict=True)
         ]
-        columns.append((float(np.abs(shares[0] - shares[1]).sum()), column, levels))
-    sets: list[tuple[list[int], tuple[Index, Index] | None]] = []
-    for _, column, levels in sorted(columns, key=lambda entry: (-entry[0], entry[1])):
-        if _most(levels) > most_atoms and column < n_numbers:
-            sets.append(([column], None))
+        ordered.append((-float(np.abs(shares[0] - shares[1]).sum()), column, levels))
+    alone: list[list[int]] = []
+    sets: list[tuple[list[int], Index]] = []
+    for _, column, levels in sorted(ordered, key=lambda entry: entry[:2]):
+        if not is_small(levels):
+            alone.append([column])
             continue
         for place, (own, labels) in enumerate(sets):
-            joint = None if labels is None else _joint(labels, levels)
-            if joint is not None and _most(joint) <= most_atoms:
+            joint = np.unique(labels * (levels.max() + 1) + levels, return_inverse=True)[1]
+            if is_small(joint):
                 sets[place] = [*own, column], joint
                 break
         else:
             sets.append(([column], levels))
-    return sets
-
-
-def _joint(one: tuple[Index, Index], other: tuple[Index, Index]) -> tuple[Index, Index]:
-    base = max(int(side.max()) for side in other) + 1
-    keys = [first * base + second for first, second in zip(one, other, strict=True)]
-    joint = np.unique(np.concatenate(keys), return_inverse=True)[1]
-    return joint[: len(keys[0])], joint[len(keys[0]) :]
-
-
-def _most(levels: tuple[Index, Index]) -> int:
-    return max(int(np.count_nonzero(np.bincount(side))) for side in levels)
-
-
-def _split(points: _Sides, columns: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return which of the columns are numbers, and which are categories."""
-    n_numbers = points[0].numbers.shape[1]
-    numbers = [column for column in columns if column < n_numbers]
-    return numbers, [column - n_numbers for column in columns if column >= n_numbers]
+    return [*alone, *(own for own, _ in sets)]
 
 
 def _problem(first: Points, second: Points) -> Problem:

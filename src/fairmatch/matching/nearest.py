@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError, SolverError
 from fairmatch.matching.coupling import Certificate, Coupling, couple, join_parts
 from fairmatch.matching.fair import read_scored
-from fairmatch.matching.solver import EXACT, Transport, TransportPlan, check_columns
+from fairmatch.matching.network import TransportPlan
+from fairmatch.matching.solver import EXACT, Transport, check_columns
 from fairmatch.people.checks import FloatArray, check_number
 from fairmatch.people.encoding import Points, as_table, read_points
 from fairmatch.people.groups import Criterion

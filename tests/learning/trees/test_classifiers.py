@@ -780,11 +780,10 @@ class TestSamples:
 
 
 def test_a_learner_takes_the_best_plan_where_nothing_can_be_proven(monkeypatch):
-    from fairmatch.matching import network as column_generation
-    from fairmatch.matching import solver
+    from fairmatch.matching import network
 
-    monkeypatch.setattr(solver, "DENSE_ARCS", 0)
-    monkeypatch.setattr(column_generation, "_MAX_ROUNDS", 1)
+    monkeypatch.setattr(network, "DENSE_ARCS", 0)
+    monkeypatch.setattr(network, "_MAX_ROUNDS", 1)
     with pytest.raises(SolverError, match="relative gap"):
         OptimalTransportMatcher(tolerance=1e-12).match(X, GROUP)
     matcher = OptimalTransportMatcher(tolerance=1e-12, on_unproven="return")
