@@ -113,7 +113,7 @@ def folded_ratio(counts, sizes):
 def intervals(scores, generator):
     """Return the interval of every gap, on one table."""
     sizes = tuple(map(len, scores))
-    grid = ScoreGrid(scores, bins=BINS, n_resamples=300, generator=generator)
+    grid = ScoreGrid(scores, n_resamples=300, generator=generator)
     found = []
     for name in GRID_MEASURES:
         spread = getattr(grid, name)(0.95)

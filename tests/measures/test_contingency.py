@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fairmatch.exceptions import InputError
 from fairmatch.measures.contingency import (
     breslow_day,
     cochran_mantel_haenszel,
@@ -129,12 +128,3 @@ def test_flips_tries_both_neighbours(drawn):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_agrees_with_statsmodels(values):
     assert holm(values) == pytest.approx(multitest.multipletests(values, method="holm")[1])
-
-
-@pytest.mark.parametrize(
-    "wrong", [[1, 2], [[[1, 2, 3], [1, 2, 3]]], [[[-1, 2], [3, 4]]], [[[np.nan, 2], [3, 4]]]]
-)
-def test_other_shapes_are_refused(wrong):
-    with pytest.raises(InputError) as found:
-        mantel_haenszel(wrong)
-    assert found.value.parameter == "tables"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln, ndtri, xlog1py, xlogy
 
-from fairmatch.people.checks import FloatArray, check_number
+from fairmatch.people.checks import FloatArray
 
 Pair = tuple[int, int]
 
@@ -25,14 +25,7 @@ _PRECISION = 1e-4
 
 
 def rate_interval(hits: int, size: int, confidence: float) -> tuple[float, float]:
-    """Return the exact interval of one rate, by Clopper and Pearson.
-
-    Examples
-    --------
-    >>> low, high = rate_interval(0, 30, 0.95)
-    >>> low, round(high, 4)
-    (0.0, 0.1157)
-    """
+    """Return the exact interval of one rate, by Clopper and Pearson."""
     error = (1.0 - confidence) / 2.0
     low = 0.0 if hits == 0 else float(betaincinv(hits, size - hits + 1, error))
     high = 1.0 if hits == size else float(betaincinv(hits + 1, size - hits, 1.0 - error))
@@ -131,7 +124,6 @@ def difference_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
     >>> round(difference_limit((105, 90), (300, 300), 0.95), 3)
     0.114
     """
-    check_number("confidence", confidence, "(0, 1)")
     error = 1.0 - confidence
     rates = [h / n for h, n in zip(hits, sizes, strict=True)]
     spread = np.sqrt(sum((r * (1.0 - r) + 1.0 / n) / n for r, n in zip(rates, sizes, strict=True)))
@@ -150,29 +142,12 @@ def difference_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
     return float(high)
 
 
-def gap_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
-    """Return an exact upper limit of the gap between two rates, whichever is larger.
-
-    Examples
-    --------
-    >>> round(gap_limit((90, 105), (300, 300), 0.95), 3)
-    0.114
-    """
-    if hits[0] * sizes[1] < hits[1] * sizes[0]:
-        hits, sizes = hits[::-1], sizes[::-1]
-    limit = difference_limit(hits, sizes, confidence)
-    # The other direction has the smaller limit, unless the sizes differ much and the rates little.
-    if difference_p_value(hits[::-1], sizes[::-1], limit) <= 1.0 - confidence:
-        return limit
-    return difference_limit(hits[::-1], sizes[::-1], confidence)
-
-
 def largest_gap_limit(counts: Sequence[Pair], confidence: float) -> float:
     """Return the largest of the exact limits of the gaps between all pairs of groups.
 
-    ``counts`` holds the selected people and the size of every group. A pair whose gap the test
-    rejects at the largest limit so far needs no limit of its own, so the pairs that look widest
-    come first.
+    ``counts`` holds the selected people and the size of every group. A difference that the test
+    rejects at the largest limit so far needs no limit of its own. So the pairs that look widest
+    come first, and in a pair the group with the higher rate.
 
     Examples
     --------
@@ -185,8 +160,9 @@ def largest_gap_limit(counts: Sequence[Pair], confidence: float) -> float:
         return float(abs(rates[0] - rates[1]) + np.sqrt(sum(1.0 / size for _, size in pair)))
 
     limit = 0.0
-    for (a, n), (b, m) in sorted(combinations(counts, 2), key=apart, reverse=True):
-        ways = [((a, b), (n, m)), ((b, a), (m, n))]
-        if any(difference_p_value(*way, limit) > 1.0 - confidence for way in ways):
-            limit = max(limit, gap_limit(*ways[0], confidence))
+    for pair in sorted(combinations(counts, 2), key=apart, reverse=True):
+        (a, n), (b, m) = sorted(pair, key=lambda own: own[0] / own[1], reverse=True)
+        for way in (((a, b), (n, m)), ((b, a), (m, n))):
+            if difference_p_value(*way, limit) > 1.0 - confidence:
+                limit = max(limit, difference_limit(*way, confidence))
     return limit

@@ -21,10 +21,14 @@ from fairmatch.people.weights import Moments, Weights
 
 Limits: TypeAlias = tuple[float, float]
 Counts: TypeAlias = tuple[float, float]
-Sizes: TypeAlias = tuple[int, int]
+Sizes: TypeAlias = tuple[Any, Any]
 
 # Up to this many people on one side, the limits are those of a Poisson count.
 _FEW = 2
+
+
+# An estimate, and how far the truth may lie below it and above it: numbers, or arrays of them.
+Margins: TypeAlias = tuple[Any, Any, Any]
 
 
 def wilson(count: float, n_rows: int, confidence: float) -> Limits:
@@ -36,8 +40,8 @@ def wilson(count: float, n_rows: int, confidence: float) -> Limits:
     >>> low, round(high, 3)
     (0.0, 0.278)
     """
-    low, high = _wilson(np.array([count], dtype=np.float64), n_rows, confidence)
-    return float(low[0]), float(high[0])
+    low, high = _wilson(np.asarray(count, dtype=np.float64), n_rows, confidence)
+    return float(low), float(high)
 
 
 def _wilson(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatArray, FloatArray]:
@@ -52,21 +56,28 @@ def _wilson(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatAr
     )
 
 
-def _spared(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's limits, made wider where only one or two people are on one side.
+def _rate_margins(counts: FloatArray, n_rows: int, confidence: float) -> Margins:
+    """Return Wilson's margins, made wider where only one or two people are on one side.
 
     Wilson's limits are too narrow there. Take a rate of one in three hundred. About a tenth of all
     samples of thirty people hold one hit, and Wilson's lower limit then lies above the true rate.
     Brown, Cai and DasGupta (2001) use the limits of a Poisson count instead.
     """
     low, high = _wilson(counts, n_rows, confidence)
-    few = gammaincinv(np.clip(counts, 1e-9, None), 1.0 - confidence) / n_rows
     rest = n_rows - counts
+    few = gammaincinv(np.clip(counts, 1e-9, None), 1.0 - confidence) / n_rows
     many = 1.0 - gammaincinv(np.clip(rest, 1e-9, None), 1.0 - confidence) / n_rows
-    return (
-        np.where((counts > 0) & (counts <= _FEW), np.minimum(low, few), low),
-        np.where((rest > 0) & (rest <= _FEW), np.maximum(high, many), high),
-    )
+    low = np.where((counts > 0) & (counts <= _FEW), np.minimum(low, few), low)
+    high = np.where((rest > 0) & (rest <= _FEW), np.maximum(high, many), high)
+    rates = counts / n_rows
+    return rates, rates - low, high - rates
+
+
+def _difference(first: Margins, second: Margins) -> tuple[Any, Any]:
+    """Return the interval of the second estimate minus the first, as Newcombe combines two."""
+    (value0, below0, above0), (value1, below1, above1) = first, second
+    difference = value1 - value0
+    return difference - np.hypot(below1, above0), difference + np.hypot(above1, below0)
 
 
 def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
@@ -80,22 +91,18 @@ def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
     >>> [round(limit, 4) for limit in rate_difference((48, 56), (80, 70), 0.95)]
     [0.0524, 0.3339]
     """
-    both = np.array(counts, dtype=np.float64)[:, None]
-    low, high = rate_differences(both, n_rows, confidence)
-    return float(low[0]), float(high[0])
+    low, high = rate_differences(np.array(counts, dtype=np.float64), n_rows, confidence)
+    return float(low), float(high)
 
 
 def rate_differences(
     counts: FloatArray, n_rows: Sizes, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the intervals of many differences of rates at once, from counts of shape (2, n)."""
-    (low0, high0), (low1, high1) = (
-        _spared(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
+    first, second = (
+        _rate_margins(own, n, confidence) for own, n in zip(counts, n_rows, strict=True)
     )
-    rates0, rates1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
-    below = np.hypot(rates1 - low1, high0 - rates0)
-    above = np.hypot(high1 - rates1, rates0 - low0)
-    return rates1 - rates0 - below, rates1 - rates0 + above
+    return _difference(first, second)
 
 
 def rate_over_rate(
@@ -126,10 +133,10 @@ def _ratio_limit(
     rate0: float, rate1: float, limit0: float, limit1: float, side: float, correlation: float
 ) -> float:
     scale = limit1 * (2 * rate1 - limit1)
-    product = rate0 * rate1 - correlation * (rate0 - limit0) * (limit1 - rate1)
-    root = np.sqrt(max(product**2 - limit0 * (2 * rate0 - limit0) * scale, 0.0))
     if scale == 0.0:
         return 0.0 if side < 0 else float("inf")
+    product = rate0 * rate1 - correlation * (rate0 - limit0) * (limit1 - rate1)
+    root = np.sqrt(max(product**2 - limit0 * (2 * rate0 - limit0) * scale, 0.0))
     return float(max((product + side * root) / scale, 0.0))
 
 
@@ -198,8 +205,7 @@ _MANY = 50.0
 
 def _mean_margins(
     values: FloatArray, confidence: float, within: Limits, counts: FloatArray | None
-) -> tuple[float, float, float]:
-    """Return the mean of the sample, and how far the true one may lie below and above it."""
+) -> Margins:
     n_rows = len(values) if counts is None else round(float(counts.sum()))
     mean = float(np.average(values, weights=counts))
     if n_rows < 2:  # one number does not show how much numbers differ
@@ -217,8 +223,6 @@ def _margin(distance: float, variance: float, n_rows: float) -> float:
     """Solve the equation of `mean_interval` for how far the mean moves towards a bound."""
     if distance == 0.0:
         return 0.0
-    if np.isinf(distance):
-        return float(np.sqrt(variance / n_rows))
     # With v = variance / distance^2, the equation is (n + 1) e^2 - (1 - v) e - v = 0.
     relative = variance / distance**2
     linear = 1.0 - relative
@@ -234,27 +238,16 @@ def mean_difference(
     within: Limits = (0.0, 1.0),
     counts: Sequence[FloatArray | None] = (None, None),
 ) -> Limits:
-    r"""Return the interval of the second mean minus the first, for numbers within known bounds.
+    """Return the interval of the second mean minus the first, for numbers within known bounds.
 
     Each mean has the margins of `mean_interval`. They are combined as Newcombe combines those of
-    two rates: :math:`\sqrt{a^2 + b^2}`, where :math:`a, b` are the margins on the sides that
-    matter.
-
-    Examples
-    --------
-    >>> scores = np.linspace(0.1, 0.5, 41)
-    >>> low, high = mean_difference(scores, scores + 0.3, 0.95)
-    >>> round(low, 3), round(high, 3)
-    (0.195, 0.375)
+    two rates.
     """
-    (mean0, below0, above0), (mean1, below1, above1) = (
-        _mean_margins(values, confidence, within, own)
-        for values, own in zip((first, second), counts, strict=True)
+    low, high = _difference(
+        _mean_margins(first, confidence, within, counts[0]),
+        _mean_margins(second, confidence, within, counts[1]),
     )
-    difference = mean1 - mean0
-    return difference - float(np.hypot(below1, above0)), difference + float(
-        np.hypot(above1, below0)
-    )
+    return float(low), float(high)
 
 
 def weighted_mean_interval(moments: Moments, confidence: float, width: float = 1.0) -> Limits:
@@ -280,9 +273,7 @@ def _half_width(moments: Sequence[Moments], confidence: float, width: float) -> 
     return -float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * float(np.sqrt(parts.sum()))
 
 
-def rate_gaps_limit(
-    counts: tuple[Counts, ...], n_rows: tuple[Sizes, ...], confidence: float
-) -> float:
+def rate_gaps_limit(counts: Sequence[Counts], n_rows: Sequence[Sizes], confidence: float) -> float:
     r"""Return an upper limit of the mean of several absolute differences of rates.
 
     :math:`\sum_k |\delta_k|` is the largest of the sums :math:`\sum_k \pm \delta_k`. For the true
@@ -294,16 +285,13 @@ def rate_gaps_limit(
     >>> round(rate_gaps_limit(((48, 56), (48, 56)), ((80, 70), (80, 70)), 0.95), 3)
     0.295
     """
-    limits = []
-    for signs in product((1.0, -1.0), repeat=len(counts)):
-        total, squares = 0.0, 0.0
-        for sign, hits, sizes in zip(signs, counts, n_rows, strict=True):
-            low, high = rate_difference(hits, sizes, confidence)
-            difference = hits[1] / sizes[1] - hits[0] / sizes[0]
-            total += sign * difference
-            squares += (high - difference if sign > 0 else difference - low) ** 2
-        limits.append(total + float(np.sqrt(squares)))
-    return max(limits) / len(counts)
+    hits, sizes = np.asarray(counts, dtype=np.float64).T, np.asarray(n_rows, dtype=np.int64).T
+    low, high = rate_differences(hits, (sizes[0], sizes[1]), confidence)
+    difference = hits[1] / sizes[1] - hits[0] / sizes[0]
+    signs = np.array(list(product((1.0, -1.0), repeat=len(difference))))
+    margins = np.where(signs > 0, high - difference, difference - low)
+    limits = signs @ difference + np.sqrt((margins**2).sum(axis=1))
+    return float(limits.max()) / len(difference)
 
 
 Norm: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -313,6 +301,10 @@ Norm: TypeAlias = Callable[[FloatArray], FloatArray]
 CELLS = 512
 # With many pairs of groups, whose limits are wide, fewer cells do.
 _FEW_CELLS, _MANY_GROUPS = 128, 4
+# Intervals of total variations count scores in this many intervals.
+SCORE_BINS = 20
+# Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
+SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 # What NumPy can deal out.
 _MOST_DEALT = 1_000_000_000
 # Limits are found to this share of the range where they can lie. Monte Carlo error is far larger.
@@ -388,27 +380,26 @@ class ScoreGrid:
         scores: Sequence[FloatArray],
         weights: Sequence[Weights] | None = None,
         *,
-        bins: int,
         n_resamples: int,
         generator: np.random.Generator,
         cells: int = CELLS,
     ) -> None:
         weights = [Weights(len(own)) for own in scores] if weights is None else weights
-        self._is_survey = weights[0].is_survey
+        self._weights, self._is_survey = weights, weights[0].is_survey
+        self._scores = scores[0], scores[1]
         self.sizes = weights[0].worth, weights[1].worth
+        self._n_resamples, self._generator = n_resamples, generator
         people = [_people(own) for own in weights]
-        pooled, last = _ordered(np.concatenate(scores), np.concatenate(people))
+        pooled = np.concatenate(scores)
+        order = np.argsort(pooled, kind="stable")
+        pooled, last = pooled[order], np.cumsum(np.concatenate(people)[order])
         different = pooled[np.append(True, pooled[1:] != pooled[:-1])]
         if len(different) > cells:
             most = last[-1] if self._is_survey else last[-1] - 1.0
-            at = np.searchsorted(
-                last,
-                np.linspace(0.0, most, cells + 1)[1:-1],
-                side="left" if self._is_survey else "right",
-            )
+            cuts = np.linspace(0.0, most, cells + 1)[1:-1]
+            at = np.searchsorted(last, cuts, side="left" if self._is_survey else "right")
             different = np.unique(pooled[np.minimum(at, len(pooled) - 1)])
-        self._bin_borders = bin_borders(bins)
-        borders = np.union1d(different, self._bin_borders)
+        borders = np.union1d(different, bin_borders(SCORE_BINS))
         places = [np.searchsorted(borders, own, side="right") for own in scores]
         n_cells = len(borders) + 1
         counts = np.stack(
@@ -425,10 +416,10 @@ class ScoreGrid:
         self.values: FloatArray = np.clip(
             sums[kept] / self.counts.sum(axis=0), pooled[starts[kept]], pooled[ends[kept] - 1]
         )
-        self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
-        self._scores = scores[0], scores[1]
-        self._weights = weights[0], weights[1]
-        self._n_resamples, self._generator = n_resamples, generator
+        bins = np.searchsorted(
+            bin_borders(SCORE_BINS), np.append(-np.inf, borders)[kept], side="right"
+        )
+        self._bin_ends = np.append(np.flatnonzero(np.diff(bins)), len(bins) - 1)
         self._shares = [own / own.sum() for own in self.counts]
         self._estimate = np.cumsum(self._shares[0] - self._shares[1])
 
@@ -455,11 +446,6 @@ class ScoreGrid:
             return np.cumsum(drawn / first - (pooled - drawn) / second, axis=1)
         # Of so many people hardly anybody is drawn twice.
         return self._draw([pooled / pooled.sum()] * 2)
-
-    def _bin_starts(self, lows: FloatArray) -> NDArray[np.intp]:
-        """Return the last cell before each bin, of cells that begin at these scores."""
-        bins = np.searchsorted(self._bin_borders, lows, side="right")
-        return np.flatnonzero(np.diff(bins)).astype(np.intp)
 
     def mean_gap(self, confidence: float) -> Interval:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
@@ -509,7 +495,7 @@ class ScoreGrid:
 
     def total_variation(self, confidence: float) -> Interval:
         """Compute the interval of half the summed difference over the bins."""
-        ends = np.append(self._starts, len(self.values) - 1)
+        ends = self._bin_ends
         # The total variation is the largest difference of rates over all sets of bins. The sets
         # used are: all bins up to a border, each bin alone, and all bins in which the sample shows
         # a larger share of the first group.
@@ -576,12 +562,6 @@ def _people(weights: Weights) -> FloatArray:
     return weights.values / weights.total * weights.worth if weights.is_survey else weights.values
 
 
-def _ordered(values: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return values in order, and how many people have each or one before it."""
-    order = np.argsort(values, kind="stable")
-    return values[order], np.cumsum(people[order])
-
-
 def _length(vectors: FloatArray) -> FloatArray:
     lengths: FloatArray = np.abs(vectors).sum(axis=-1)
     return lengths
@@ -593,8 +573,8 @@ def _largest(vectors: FloatArray) -> FloatArray:
 
 
 def mean_of_rate_gaps(
-    counts: tuple[tuple[float, float], ...],
-    n_rows: tuple[tuple[int, int], ...],
+    counts: Sequence[Counts],
+    n_rows: Sequence[Sizes],
     confidence: float,
     *,
     n_resamples: int,
@@ -605,7 +585,7 @@ def mean_of_rate_gaps(
     Rates are resampled as binomial counts. As Agresti and Coull do, two successes and two failures
     are added before a rate is resampled, which keeps it off 0 and 1.
     """
-    hits, sizes = np.asarray(counts, dtype=float), np.asarray(n_rows)
+    hits, sizes = np.asarray(counts, dtype=float), np.asarray(n_rows, dtype=np.int64)
     rates = (hits + 2.0) / (sizes + 4.0)
     drawn = generator.binomial(sizes, rates, size=(n_resamples, *sizes.shape)) / sizes
     noise = np.diff(drawn - rates, axis=-1)[..., 0]
@@ -667,11 +647,6 @@ _SURVEY_METHODS = {
     "odds": f"binomial bootstrap of both differences {_EFFECTIVE}, corrected for upward bias",
 }
 
-# Intervals of total variations count scores in this many intervals.
-SCORE_BINS = 20
-# Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
-SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
-
 
 @dataclass(frozen=True, eq=False)
 class GroupPair:
@@ -702,7 +677,6 @@ class GroupPair:
         return ScoreGrid(
             [self.scored.settings.shares(own.values) for own in parts],
             [own.weights for own in parts],
-            bins=SCORE_BINS,
             n_resamples=self.n_resamples,
             generator=self.stream(0),
             cells=CELLS if len(self.scored.codes) < _MANY_GROUPS else _FEW_CELLS,
@@ -745,8 +719,9 @@ def interval_of_rates(
     outcome = pair.scored.settings.outcome
     if agg == "mean" and len(labels) > 1 and not outcome.several:
         counts, sizes = zip(*(pair.counts(label) for label in labels), strict=True)
-        drawn: dict[str, Any] = {"n_resamples": pair.n_resamples, "generator": pair.stream(1)}
-        limits = mean_of_rate_gaps(counts, sizes, confidence, **drawn)
+        limits = mean_of_rate_gaps(
+            counts, sizes, confidence, n_resamples=pair.n_resamples, generator=pair.stream(1)
+        )
         return Interval(*limits, method=pair.method("odds"))
     cells = compared_cells(labels, outcome)
     n_cells = sum(len(own) for _, own in cells)
