@@ -36,12 +36,12 @@ HIDDEN = (0.0, 0.5, 0.9, 1.0)
 WEIGHTS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 6.0, 10.0, 16.0)
 STRENGTHS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 EQUAL = (
-    "At equal gaps on the test rows, interpolated between the models of each curve: accuracy "
-    "(half-space gap), over the splits in which both blind curves reach the gap."
+    "Accuracy (half-space gap) at equal gaps on the test rows, interpolated between the models of "
+    "each curve. Only splits in which both blind curves reach the gap are used."
 )
 PUBLISHED = (
-    "LinearPost's blind trees have a published accuracy of 0.8572 at a gap of 0.051 on Adult "
-    "(arXiv 2405.04025), in an experiment of its authors' own."
+    "The authors of LinearPost report an accuracy of 0.8572 at a gap of 0.051 for their blind "
+    "trees on Adult (arXiv 2405.04025), in an experiment of their own."
 )
 RATIO, FTM, WITH = "likelihood ratio, blind", "FTM, blind", "FTM, with the group"
 
@@ -160,12 +160,12 @@ def page():
     lines = [
         "# Decisions without the group, on Adult",
         "",
-        "Written by `python -m benchmarks.blind page` from `benchmarks/records/blind.jsonl`. Of a "
-        "split 60% of the rows train, 15% with known sex choose the weight (the most accurate "
-        "model whose gap there is within the bound), and 25% are the test rows, which all numbers "
-        "are of. LightGBM with 200 trees everywhere. Gaps are those of decisions. The half-space "
-        "gap is the 95% quantile of the gaps in 1,000 random half-spaces of the features. Means "
-        "over the splits ± standard errors.",
+        "Written by `python -m benchmarks.blind page` from `benchmarks/records/blind.jsonl`. Of "
+        "each split, 60% of the rows are for training and 25% for the test. On the other 15%, "
+        "whose sex is known, we choose the weight: that of the most accurate model whose gap is "
+        "within the bound. All methods use LightGBM with 200 trees. Gaps are gaps of decisions. "
+        "The half-space gap is the 95% quantile of the gaps in 1,000 random half-spaces of the "
+        "features. Figures are means over the splits, on the test rows, ± standard errors.",
     ]
     for criterion, bounds in BOUNDS.items():
         lines += ["", f"## {criterion.replace('_', ' ').capitalize()}, every sex known", ""]
@@ -186,8 +186,9 @@ def page():
                           f"({len(seeds)} splits)."]  # fmt: skip
         lines += ["", EQUAL, "", table(["test gap", *known, "splits"], same_gap(known, bounds))]
     lines += ["", PUBLISHED, "", "## Sex hidden in training, demographic parity", "",
-              "Hidden groups are probabilities of a model of the sex, which learns from the rows "
-              "that are not hidden; if all are, from 1,000 rows that choose.", "",
+              "Where the sex is hidden, a model estimates it as a probability. The model learns "
+              "from the rows whose sex is not hidden; if all are hidden, from 1,000 of the rows on "
+              "which the weight is chosen.", "",
               "![Accuracy and true gap by share hidden](blind.svg)", ""]  # fmt: skip
     rows = [
         [f"{share:.0%}", name, *line(own, bound)]

@@ -246,7 +246,7 @@ def _duration(seconds: float) -> str:
 
 @_command("tables --check", *_STUDY, _CHECK)
 def tables(check: bool, **where: Any) -> int:
-    """Write the pages: README.md, with the paper's numbers and ours, and groups.md."""
+    """Write the pages: README.md with the verdicts, tables.md with all numbers, and groups.md."""
     from fairmatch.people.files import write_whole
     from paper.pages import check_page, pages
 

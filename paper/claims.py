@@ -119,11 +119,12 @@ def count_wins(
         told.setdefault(where, []).append(f"{cell.question.label} {shown}{beside}")
     rank = "best" if places == 1 else "best or second"
     n_held = sum(won for _, won in held)
-    counts = f"FTM is {rank} in {n_held} of {len(compared)}"
+    counts = f"FTM is {rank} in {n_held} of {len(compared)} comparisons"
     if len(compared) < len(cells):
-        counts += f" that can be compared, of {len(cells)}"
+        counts += f" ({len(cells) - len(compared)} more are not possible)"
     if close:
-        counts += f", within two standard errors of it in {close} more"
+        others = "one other" if close == 1 else f"{close} others"
+        counts += f", and misses by at most two standard errors in {others}"
     listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
     counts += f" ({count_splits(compared)})"
     return Judgement(grade(n_held, len(compared)), shares_held(held), counts, f"{listed}.")
@@ -204,12 +205,13 @@ def _competitive(answers: Answers) -> Judgement:
             f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
         )
     counts = (
-        f"Competitive on {len(competitive)} of {n_tables} tables; reaches any level on {n_any} of "
-        f"{n_tables}"
+        f"Competitive on {len(competitive)} of {n_tables} tables; reaches a ΔWDP of "
+        f"{ANY_LEVEL:g} on {n_any} of {n_tables}"
     )
     limit = (
-        f"Competitive means at most {COMPETITIVE:g} below every rival at every level compared, any "
-        f"level a gap of at most {ANY_LEVEL:g} by a model that decides anything"
+        f"Competitive means an accuracy at most {COMPETITIVE:g} below that of every rival at every "
+        f"level. Any level means a ΔWDP of at most {ANY_LEVEL:g}, by a model that accepts some "
+        "people and rejects others"
     )
     state = graded(len(competitive) + n_any, 2 * n_tables)
     where = f"accuracy: {', '.join(competitive) or 'nowhere'}"
@@ -322,8 +324,8 @@ def _cost_trend(answers: Answers) -> Judgement:
     parts.append((f"accuracy at {loose:g}", flat))
     state = graded(sum(holds for _, holds in parts), 3)
     limit = (
-        f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
-        "at the looser level counts only if something rises at the tighter"
+        f"changes of accuracy up to {ALMOST:g} are ignored, changes of cost are not; that accuracy "
+        "stays the same at the larger gap counts only if something rises at the smaller gap"
     )
     counts = (
         f"From α = 0 to 100 accuracy changes by {gains[0]:+.4f} and cost by {rises[0]:+.4f} at ΔDP "

@@ -314,18 +314,18 @@ def _verdict(records: Mapping[str, Mapping[int, Record]], level: float) -> Itera
         if found := _beside(own, records.get(YARDSTICK, {}), level):
             change, splits = found
             within = "within" if change["test_accuracy"] >= -MARGIN else "not within"
-            smaller = "smaller" if change["half_space_gap"] < 0.0 else "not smaller"
+            smaller = "a smaller" if change["half_space_gap"] < 0.0 else "no smaller"
             told.append(
-                f"its accuracy differs from that of thresholds by {change['test_accuracy']:+.4f} "
-                f"on {splits}, which is {within} the margin of {MARGIN:g}. Its gap differs by "
-                f"{change['test_gap']:+.3f}. Its half-space gap is {smaller}."
+                f"compared with thresholds by group, accuracy {change['test_accuracy']:+.4f} "
+                f"({within} the margin of {MARGIN:g}), gap {change['test_gap']:+.3f}, and "
+                f"{smaller} half-space gap ({splits})."
             )
         if found := _beside(own, records.get(SLOW, {}), level):
             change, splits = found
             told.append(
-                f"{'Its' if told else 'its'} accuracy differs from that of exponentiated gradient "
-                f"by {change['test_accuracy']:+.4f} on {splits}, in "
-                f"{_seconds(own) / _seconds(records[SLOW]):.2f} of its CPU time."
+                f"{'Compared' if told else 'compared'} with exponentiated gradient, accuracy "
+                f"{change['test_accuracy']:+.4f} in {_seconds(own) / _seconds(records[SLOW]):.2f} "
+                f"of its CPU time ({splits})."
             )
         if told:
             yield f"- {TITLES[name]}: {' '.join(told)}"
@@ -369,8 +369,8 @@ def _short_answer(records: Found) -> str:
     told = (
         "Accuracy on the test rows, and the half-space gap. Both are means over the splits on "
         "which the method keeps the level on the tuning rows; the number of splits is given if it "
-        "is not five. Between methods with different splits, differences in the third digit mean "
-        "nothing."
+        "is not five. If two methods have different splits, differences in the third digit are "
+        "within noise."
     )
     return f"{told}\n\n{table(['case', 'gap', *(TITLES[name] for name in _SHORT)], rows)}"
 
@@ -396,10 +396,10 @@ def page_text(store: RecordStore) -> str:
         "`python -m paper groups` makes.",
         "",
         "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). For every "
-        "method, the candidates whose largest gap over pairs of groups is within the level on the "
-        "tuning rows are compared, and the one that is most accurate there is chosen. The figures "
-        "are for the test rows, as mean ± standard error over the splits. On the test rows the gap "
-        "can exceed the level, for every method. Groups with fewer than about 400 test rows are "
+        "method we take the most accurate candidate whose largest gap over pairs of groups is "
+        "within the level, both on the tuning rows. The figures are for the test rows, as mean ± "
+        "standard error over the splits. On the test rows the gap can exceed the level, for every "
+        "method. Groups with fewer than about 400 test rows are "
         'pooled as "other". All trees are LightGBM\'s, with 200 rounds.',
         "",
         "The half-space gap is the 95% quantile, over 500 random half-spaces, of the largest gap "

@@ -193,8 +193,8 @@ def page():
     parts = [
         "# Like with like",
         f"{len(found)} of {len(TASKS)} runs are recorded. Made by `python -m paper.likeness page`; "
-        "no number is typed by hand.\nMeans over random splits ± standard error; the trees are "
-        "LightGBM's, 100 of them.",
+        "no number is typed by hand.\nFigures are means over random splits ± standard error, with "
+        "100 LightGBM trees.",
         "## Models given a factor",
         GIVEN_WORDS,
     ]
@@ -238,7 +238,7 @@ def _given(name, own):
              "mean absolute gap within strata", "the same by chance"]  # fmt: skip
     return [
         f"{name}: {len(own)} splits, {own[0]['plain']['strata']} strata; {women:.1%} of women and "
-        f"{men:.1%} of men can be compared.",
+        f"{men:.1%} of men are in strata with people of both sexes.",
         table(names, rows),
     ]
 
@@ -268,9 +268,10 @@ def _verdict(found):
             where.get(signs, []).append(f"{name} at {level:g}")
     both, one = (", ".join(places) or "no table" for places in where.values())
     return (
-        "By two standard errors, relevance is more accurate with a smaller half-space gap on "
-        f"{both},\nand more accurate with a larger one on {one}.\nIt would be the default only "
-        "where it is better on both, so every column counts by its range."
+        "A difference counts if it exceeds two standard errors. With relevance, accuracy is higher "
+        f"and the half-space gap\nsmaller on {both}; accuracy is higher but the half-space gap "
+        f"larger on {one}.\nSo relevance is not better on both, and the default weights every "
+        "column by its range."
     )
 
 
@@ -319,8 +320,8 @@ POSITION_WORDS = f"""\
 The position of the nearest fair matching lies between the nearest matching (0) and a random one
 (1), for up to {MATCHED} test people of a group."""
 NETWORK_WORDS = """\
-`FTMClassifier(max_gap=0.05)` on Adult with all other settings at their defaults. Seed 10 is for
-choices, seeds 0 and 1 are reported."""
+`FTMClassifier(max_gap=0.05)` on Adult with all other settings at their defaults. Seed 10 was for
+choosing settings; the results are those of seeds 0 and 1."""
 
 
 def _mean(values):

@@ -171,7 +171,7 @@ def random_cost(features: FloatArray, groups: IndexArray) -> float:
 
 
 TITLE = "Who is treated like whom"
-CLAIM = "At equal gap, FTM treats alike people who are nearer to each other than rivals do (ours)"
+CLAIM = "At equal gap, FTM treats people alike who are more similar than those of its rivals (ours)"
 
 # FTM with the marginal map, and the rivals that use the same learner.
 _FAMILIES = {
@@ -224,9 +224,9 @@ def matchings_section(answers: Answers) -> str:
         "nearest people, in the matching of least cost. Figures are means over the splits ± "
         "standard error.\n\nA model with a large gap has a position near 0, so compare positions "
         "only at equal gaps, preferably at equal ΔWDP: the position depends on the scores, and "
-        "models with the same ΔDP can differ in ΔWDP. The levels of ΔWDP, the tolerance and the "
-        "rivals of the claim were chosen after the first records (trees on splits 0 and 1 of "
-        "Adult) had been seen. `python -m paper matchings` makes the records."
+        "models with the same ΔDP can differ in ΔWDP. We chose the levels of ΔWDP, the tolerance "
+        "and the rivals of the claim after we had seen the first records (trees on splits 0 and 1 "
+        "of Adult). `python -m paper matchings` makes the records."
     )
     return "\n\n".join([told, *_tables(answers, found)])
 
@@ -263,12 +263,12 @@ def _places(answers: Answers, by_line: dict[str, dict[int, Record]]) -> Iterator
         nearer = [key for key, (ours, theirs) in compared.items() if theirs < ours]
         told = (
             f"Among {family}, {answers.study.series[own].label.removeprefix('trees: ')} has a "
-            f"smaller position than {len(compared) - len(nearer)} of {len(compared)} others, on "
-            "the splits that both have."
+            f"smaller position than {len(compared) - len(nearer)} of {len(compared)} other methods "
+            "(on the splits that both have)."
         )
         if nearer:
             names = (answers.study.series[key].label.removeprefix("trees: ") for key in nearer)
-            told += f" Smaller still: {'; '.join(names)}."
+            told += f" Methods with a smaller position: {'; '.join(names)}."
         yield told
 
 
@@ -310,6 +310,6 @@ def matching_verdict(answers: Answers) -> Judgement:
                 told.append(f"{where}, {family}: {pair[0]:.3f} beside {label} {pair[1]:.3f}")
     every = [nearer for by_gap in held.values() for nearer in by_gap]
     by_gap = ", ".join(f"at equal {gap} {sum(own)} of {len(own)}" for gap, own in held.items())
-    counted = f"Nearer in {sum(every)} of {len(every)} ({by_gap})"
+    counted = f"More similar in {sum(every)} of {len(every)} comparisons ({by_gap})"
     state = graded(sum(every), len(every))
     return Judgement(state, shares_held(places), counted, f"{'; '.join(told)}.")

@@ -1,5 +1,6 @@
 """The pages that show the records."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from hashlib import sha256
@@ -15,7 +16,7 @@ from fairmatch.measures import MEASURES
 from fairmatch.people.files import whole_file
 from fairmatch.report.charts import require_charts
 from paper import groups
-from paper.claims import UNKNOWN, Verdict, verdicts
+from paper.claims import DOES_NOT, HOLDS, IN_PART, UNKNOWN, Verdict, verdicts
 from paper.matchings import CLAIM, matching_verdict, matchings_section
 from paper.questions import SUBJECTS, Answer, Answers, Question, reported
 from paper.readings import (
@@ -39,6 +40,7 @@ from paper.tables import (
 )
 
 PAGE = "README.md"
+TABLES = "tables.md"
 RECORDS = "records"
 FIGURES = "figures"
 
@@ -65,21 +67,22 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 _SHORT_ANSWER = (
-    "FTM at the same gap, interpolated. Figures in bold are at least as high as the paper's. The "
-    "last column is our network without a penalty, whose gap is larger: it shows how accurate a "
-    "model is before it is made fair."
+    "The table compares versions of FTM at the same gap, by interpolation. Figures in bold are at "
+    "least as high as the paper's. For comparison, the last column has our network without a "
+    "penalty, whose gap is larger."
 )
 _PICKED = "If the weight is picked on the training rows"
 _PICKED_NOTE = (
-    "Among the models whose gap on the training rows is within the bound, the one that is most "
-    "accurate on these rows is chosen. The table has its accuracy and gap on the test rows, and on "
-    "how many splits the gap is within the bound there too. Nothing is interpolated, so a method "
-    "with few weights near the bound has a gap further below it."
+    "On each split we pick the most accurate model whose gap is within the bound, both on the "
+    "training rows. The table has its accuracy and gap on the test rows, and the number of splits "
+    "on which the gap is within the bound there too. Nothing is interpolated, so the gap of a "
+    "method with few weights near the bound is further below it."
 )
 _SCHEDULES = (
     f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
     "After each epoch the learning rate is reduced by 5% in the first two settings and by 10% in "
-    "the third. The smallest ΔWDP is over models that accept between 1% and 99% of the people."
+    "the third. For the smallest ΔWDP, models that accept fewer than 1% or more than 99% of the "
+    "people are left out."
 )
 
 
@@ -91,7 +94,13 @@ def pages(
     A page quotes the command that makes it, with its options.
     """
     folder = Path(folder)
-    found = {folder / PAGE: render_page(Answers(study, store), folder, options)}
+    answers = Answers(study, store)
+    found = {folder / PAGE: render_page(answers, folder, options)}
+    if _has_paper_tables(answers):  # the claims come first, and the tables behind them
+        found = {
+            folder / PAGE: render_claims(answers, folder, options),
+            folder / TABLES: found[folder / PAGE],
+        }
     if (folder / groups.FOLDER).exists():
         found[folder / groups.PAGE] = groups.page_text(RecordStore(folder / groups.FOLDER))
     return found
@@ -131,6 +140,69 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+# Other studies, each with a page in the folder of the results.
+_STUDIES = {
+    "groups.md": "several groups, and other criteria",
+    "classes.md": "several classes",
+    "blind.md": "decisions without the group",
+    "likeness.md": "similarity by range or by relevance, and models within strata",
+    "peers.md": "other libraries",
+}
+
+
+def render_claims(answers: Answers, folder: str | Path, options: str = "") -> str:
+    """Return the page of the paper's claims as Markdown: one table, and links to the details."""
+    judged = _judged(answers)
+    counts = Counter(one.found.state for one in judged)
+    rows = [
+        [f"{number}", one.claim, f"**{one.found.state}**", one.found.where, one.found.figure]
+        for number, one in enumerate(judged, start=1)
+    ]
+    listed = [
+        f"- [{words[0].upper()}{words[1:]}]({name})"
+        for name, words in _STUDIES.items()
+        if (Path(folder) / name).exists()
+    ]
+    parts = [
+        "# The paper's claims, and what we found",
+        "We repeated the experiments of *Fairness Through Matching* (Kim and others, TMLR 2024). "
+        f"The table has {len(judged)} claims: "
+        + ", ".join(f"{counts[state]} {words}" for state, words in _STATES.items() if counts[state])
+        + ". A claim marked (ours) is not in the paper.",
+        "A claim *holds* if it is true in every case that it is about, *holds in part* if it is "
+        "true in some, and *does not hold* if it is true in none. A claim about *most* cases holds "
+        "if it is true in more than half of them. FTM is the paper's version, with mini-batch "
+        "maps. Methods are compared at the same gap on the test rows.",
+        table(["", "claim", "verdict", "where it holds", "the deciding figure"], rows),
+        f"- [Every number behind the verdicts]({TABLES}#{_anchor(_NUMBERS)})\n"
+        f"- [All tables and figures, with the paper's beside ours]({TABLES})",
+        "\n".join(["Other studies:", "", *listed]) if listed else "",
+        f"`python -m paper run{options}` makes the records, and `python -m paper tables{options}` "
+        "writes this page from them.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_STATES = {
+    HOLDS: "true in every case",
+    IN_PART: "true in part",
+    DOES_NOT: "not true",
+    UNKNOWN: "not recorded",
+}
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-").replace("'", "")
+
+
+def _judged(answers: Answers) -> list[Verdict]:
+    """Return the verdicts on the paper's claims, and on ours if it is recorded."""
+    judged = verdicts(answers)
+    if (ours := matching_verdict(answers)).state != UNKNOWN:
+        judged.append(Verdict(CLAIM, ours))
+    return judged
+
+
 def _head(answers: Answers, options: str) -> str:
     study, store = answers.study, answers.store
     wanted = study.runs()
@@ -143,14 +215,14 @@ def _head(answers: Answers, options: str) -> str:
     hours = sum(record.seconds for record in found) / 3600.0
     versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
     lengths = study.profile.lengths["network"]
-    return f"""# The paper's experiments: its figures and ours
+    return f"""# The paper's tables and figures, with ours
 
 `python -m paper tables{options}` writes this page from the records in `{RECORDS}/`; with `--check`
 the command fails if the page and the records differ. `python -m paper run{options}` makes the
 records, and `python -m paper figures{options}` the figures.
 
 {len(found)} of {len(wanted)} runs are recorded. They took {hours:.1f} hours of CPU time, without
-the processes that compute mini-batch maps. Splits per method: {_counted(answers)}.
+the processes that compute mini-batch maps. Recorded splits per method: {_counted(answers)}.
 Networks train for {lengths["epochs"]:g} epochs. The learning rate starts at
 {lengths["learning_rate"]:g} and is multiplied by {lengths["decay"]:g} after each epoch.
 Versions: {", ".join(versions)}.
@@ -166,15 +238,15 @@ of accuracy (or another quantity) against gap. Methods are compared at a given g
 
 Figures are means over the random splits ± standard error, with the number of splits in brackets. A
 split is missing if its curve does not reach the level, or if the quantity is not defined there. A
-curve is followed from its fairest model towards smaller weights, and then, if necessary, towards
-larger ones. Models that accept fewer than {FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of
-the people are left out, because they treat nearly everyone the same.
+curve may reach a level several times. We look for it from the fairest model towards smaller
+weights and, only if it is not found there, towards larger weights. Models that accept fewer than
+{FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out, because they
+treat nearly everyone the same.
 
-Levels refer to the gap on the test rows, as in the paper, which a user does not know. Only the
-section *{_PICKED}* shows what a user would get.
+As in the paper, levels are gaps on the test rows, which a user does not know. The section
+*{_PICKED}* shows what a user would get.
 `docs/evidence/reproduction.md` lists our choices where the paper is silent or contradicts
-itself. Two more studies have their own pages: `results/groups.md` for several groups, and
-`results/classes.md` for several classes."""
+itself."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:
@@ -189,14 +261,14 @@ def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
 
 
 def _counted(answers: Answers) -> str:
-    """Return a sentence on how many splits of each table are recorded, by kind of method."""
+    """Return how many splits of each table are recorded, by kind of method, in words."""
     told = []
     for dataset in answers.study.datasets:
         kinds: dict[str, list[int]] = {}
         for key in answers.study.series:
             kinds.setdefault(_kind(key), []).append(len(answers.records(key, dataset)))
         told.append(f"{dataset} ({', '.join(f'{k} {_span(n)}' for k, n in kinds.items())})")
-    return f"splits per method are {', '.join(told)}"
+    return ", ".join(told)
 
 
 def _kind(key: str) -> str:
@@ -212,35 +284,23 @@ def _span(counts: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
+_NUMBERS = "Every number behind the verdicts"
+
+
 def _claims(answers: Answers) -> str:
+    """Return the section with the numbers behind the verdicts on the claims."""
     rule = (
-        "A claim *holds* if it is true in every case that it is about, *holds in part* if it is "
-        "true in some, and *does not hold* if it is true in none. A claim about *most* cases holds "
-        "if it is true in more than half of them. FTM is the paper's version, with mini-batch "
-        'maps, unless "all rows" is named. Methods are compared split by split at the level, by '
-        "interpolation, and only if both reach it on at least half of the splits."
+        f"The verdicts are in [the table of claims]({PAGE}). Methods are compared split by split "
+        "at the level, by interpolation, and only if both reach it on at least half of the splits. "
+        'FTM is the paper\'s version, with mini-batch maps, unless "all rows" is named. Methods in '
+        "brackets are better than FTM by the amount given."
     )
-    judged = verdicts(answers)
-    if (ours := matching_verdict(answers)).state != UNKNOWN:
-        judged.append(Verdict(CLAIM, ours))
-    rows = [
-        [f"{number}", one.claim, f"**{one.found.state}**", one.found.where, one.found.figure]
-        for number, one in enumerate(judged, start=1)
-    ]
     details = [
-        f"{number}. {verdict.numbers}"
-        for number, verdict in enumerate(judged, start=1)
+        f"{number}. **{verdict.claim}**: {verdict.found.state}. {verdict.numbers}"
+        for number, verdict in enumerate(_judged(answers), start=1)
         if verdict.numbers
     ]
-    return _joined(
-        "The paper's claims",
-        rule,
-        table(["", "claim", "verdict", "where it holds", "in figures"], rows),
-        "<details><summary>Every number behind the verdicts</summary>",
-        "Methods in brackets are better than FTM by the amount given.",
-        "\n".join(details),
-        "</details>",
-    )
+    return _joined(_NUMBERS, rule, "\n".join(details))
 
 
 def _title(name: str) -> str:

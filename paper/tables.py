@@ -180,13 +180,12 @@ def frontier_section(answers: Answers, picture: str = "") -> str:
 
 
 _ADVICE = (
-    "**What to choose.** If only accuracy at a given gap of decisions matters, and decisions may "
-    "use the group, adjust the scores of your model with thresholds by group or quantile "
-    "alignment. They shift all scores of a group, whether or not similar people end up with "
-    "similar scores. If similar people should be treated alike, use FTM with the marginal map, "
-    "which costs accuracy. Match smoothing and the predicted map are compromises. If decisions "
-    "must not use the group, use FTM, match smoothing or Reg "
-    "(`sensitive_at_prediction=False`)."
+    "**What to choose.** If only accuracy and the gap of decisions matter, and decisions may use "
+    "the group, adjust the scores of your model with thresholds by group or quantile alignment. "
+    "Both shift the scores of a whole group, so similar people may get different scores. If "
+    "similar people should be treated alike, use FTM with the marginal map, which costs accuracy. "
+    "Match smoothing and the predicted map are compromises. If decisions must not use the group, "
+    "use FTM, match smoothing or Reg (`sensitive_at_prediction=False`)."
 )
 
 

@@ -139,17 +139,17 @@ def page(found: dict) -> str:
         f"{', '.join(f'{name} {version(name)}' for name in known)}.",
         "",
         f"One split (seed {SEED}) of each table: rows to fit on (64%), rows to tune on (16%) and "
-        "test rows (20%). Every method starts from the same plain trees, LightGBM with 200 "
-        "rounds, but for learners of their own, which are named. Of its settings, the one most "
-        "accurate on the tuning rows whose gap there is within the level is taken, and measured on "
-        "the test rows. The gap is the largest over pairs of groups; for equalised odds it is the "
-        "larger one of ΔTPR and ΔFPR. Where decisions are random, numbers are expectations or "
-        "those of one draw. Seconds are CPU time of all settings of a method, beside the plain "
-        "trees; lines that are taken from the records of `python -m paper groups` include these. "
-        f"After {SECONDS} seconds a method is stopped, and those of its settings that are done are "
-        "shown. On one split, differences below about 0.003 are within noise. Adult by sex with "
-        "demographic parity was measured with version 0.3; fairmatch's rows of the other tables "
-        "were measured before it.",
+        "test rows (20%). All methods start from the same plain trees (LightGBM, 200 rounds), "
+        "unless the table names another learner. For each method we take the most accurate "
+        "setting whose gap is within the level, both on the tuning rows, and measure it on the "
+        "test rows. The gap is the largest over pairs of groups; for equalised odds it is the "
+        "larger one of ΔTPR and ΔFPR. For random decisions, the numbers are expectations or those "
+        "of one draw. Seconds are the CPU time of all settings of a method, without the plain "
+        "trees; they include the trees in rows that come from `python -m paper groups`. A method "
+        f"is stopped after {SECONDS} seconds, and only its finished settings count. On one split, "
+        "differences below about 0.003 are within noise. Adult by sex with demographic parity was "
+        "measured with version 0.3; in the other tables, fairmatch's rows come from an earlier "
+        "version.",
     ]
     for name, methods in found.items():
         lines += ["", f"## {_ALL[name].title}", ""]

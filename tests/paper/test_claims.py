@@ -48,7 +48,7 @@ def test_competitive_means_within_a_hundredth_of_the_best_rival(study, store, ft
     everywhere(study, store, "ftm-batch", accuracy=ftm)
     found = verdicts(Answers(study, store))[0]
     assert found.found.state == state
-    assert "any level on 4 of 4" in found.numbers  # the other half of the claim
+    assert "reaches a ΔWDP of 0.005 on 4 of 4" in found.numbers  # the other half of the claim
 
 
 def test_competitive_on_some_tables_only_is_in_part(study, store):
@@ -71,7 +71,7 @@ def test_constant_models_reach_no_level(study, store, ftm, state):
             fill(study, store, key, dataset, constant)
     found = verdicts(Answers(study, store))[0]
     assert found.found.state == state
-    assert "any level on 0 of 4" in found.numbers
+    assert "reaches a ΔWDP of 0.005 on 0 of 4" in found.numbers
 
 
 def test_where_nobody_comes_to_the_level_nothing_is_judged(study, store):
@@ -83,7 +83,7 @@ def test_where_nobody_comes_to_the_level_nothing_is_judged(study, store):
     fill(study, store, "reg", "bank", curve(consistency=0.8))
     found = verdicts(Answers(study, store))[8]
     assert found.found.state == HOLDS
-    assert "best in 1 of 1 that can be compared, of 4" in found.numbers
+    assert "best in 1 of 1 comparisons (3 more are not possible)" in found.numbers
 
 
 def test_two_maps_are_compared_where_half_of_the_splits_have_both(study, store):

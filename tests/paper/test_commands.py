@@ -70,7 +70,7 @@ def test_the_page_is_what_the_records_say_until_one_of_them_changes(results, cap
     where = [*PART, "--out", str(results)]
     assert main(["tables", *where]) == 0
     assert main(["tables", "--check", *where]) == 0
-    page = results / "README.md"
+    page = results / "tables.md"
     honest = page.read_text()
     page.write_text(honest.replace("0.7", "0.8", 1))
     assert main(["tables", "--check", *where]) == 1
@@ -80,7 +80,7 @@ def test_the_page_is_what_the_records_say_until_one_of_them_changes(results, cap
     content["curve"]["accuracy"] = [value - 0.2 for value in content["curve"]["accuracy"]]
     file.write_text(json.dumps(content))
     assert main(["tables", "--check", *where]) == 1
-    assert "+++ README.md as recorded" in capsys.readouterr().out
+    assert "+++ tables.md as recorded" in capsys.readouterr().out
 
 
 def test_the_page_says_which_command_made_it(results):
@@ -92,7 +92,7 @@ def test_the_page_shows_every_line_and_its_number_of_splits(results):
     from paper.specs import SERIES
 
     assert main(["tables", *PART, "--out", str(results)]) == 0
-    text = (results / "README.md").read_text()
+    text = (results / "tables.md").read_text()
     for series in SERIES.values():
         if series.key not in ("unfair", "trees-unfair"):
             assert f"| {series.label} |" in text
@@ -104,7 +104,7 @@ def test_figures_are_drawn_and_shown_on_the_page(results):
     where = [*PART, "--out", str(results)]
     assert main(["figures", *where]) == 0
     assert main(["tables", *where]) == 0
-    text = (results / "README.md").read_text()
+    text = (results / "tables.md").read_text()
     drawn = {file.name for file in (results / "figures").glob("*.svg")}
     assert {"tradeoff-wdp.svg", "subsets.svg", "appendix-b.svg"} <= drawn
     for name in drawn:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "results" / "README.md"
+PAGE = Path(__file__).parents[2] / "results" / "tables.md"
 SIGNS = (1, 1, -1)
 
 

@@ -49,7 +49,7 @@ def test_learners_are_set_beside_thresholds_and_exponentiated_gradient(tmp_path)
         spec = case_spec("adult-race", name, 0)
         store.write(Record(spec, one.curve, seconds[name], {}))
     page = page_text(store)
-    assert "thresholds by -0.0020 on one split, which is within the margin of 0.003" in page
+    assert "thresholds by group, accuracy -0.0020 (within the margin of 0.003)" in page
     assert "exponentiated gradient by +0.0100 on one split, in 0.05 of its CPU time" in page
 
 

@@ -79,9 +79,11 @@ def test_the_verdict_counts_where_ftm_is_nearer(study, tmp_path):
     answers = Answers(study, store)
     state, where, figure, told = matching_verdict(answers)
     assert (state, where) == ("holds in part", "german (2 of 4)")
-    assert figure == "Nearer in 2 of 4 (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2)"
+    assert (
+        figure == "More similar in 2 of 4 comparisons (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2)"
+    )
     assert "german at ΔDP 0.06, trees: 0.100 beside Reg 0.300" in told
     page = matchings_section(answers)
     assert "**german, ΔWDP nearest to 0.05**" in page
-    assert "smaller position than 1 of 3 others" in page
-    assert "Smaller still: match smoothing (ours); quantile alignment." in page
+    assert "smaller position than 1 of 3 other methods" in page
+    assert "Methods with a smaller position: match smoothing (ours); quantile alignment." in page

@@ -29,6 +29,6 @@ def test_every_record_belongs_to_the_study_and_is_small():
 
 
 def test_figures_on_the_page_are_there():
-    text = (RESULTS / "README.md").read_text(encoding="utf-8")
+    text = (RESULTS / "tables.md").read_text(encoding="utf-8")
     for file in (RESULTS / "figures").glob("*.svg"):
         assert f"figures/{file.name}" in text
