@@ -290,10 +290,10 @@ _NUMBERS = "Every number behind the verdicts"
 def _claims(answers: Answers) -> str:
     """Return the section with the numbers behind the verdicts on the claims."""
     rule = (
-        f"The verdicts are in [the table of claims]({PAGE}). Methods are compared split by split "
-        "at the level, by interpolation, and only if both reach it on at least half of the splits. "
-        'FTM is the paper\'s version, with mini-batch maps, unless "all rows" is named. Methods in '
-        "brackets are better than FTM by the amount given."
+        f"The table of claims is in `{PAGE}`. Methods are compared split by split at the level, by "
+        "interpolation, and only if both reach it on at least half of the splits. FTM is the "
+        'paper\'s version, with mini-batch maps, unless "all rows" is named. Methods in brackets are '
+        "better than FTM by the amount given."
     )
     details = [
         f"{number}. **{verdict.claim}**: {verdict.found.state}. {verdict.numbers}"

@@ -50,7 +50,7 @@ def test_learners_are_set_beside_thresholds_and_exponentiated_gradient(tmp_path)
         store.write(Record(spec, one.curve, seconds[name], {}))
     page = page_text(store)
     assert "thresholds by group, accuracy -0.0020 (within the margin of 0.003)" in page
-    assert "exponentiated gradient by +0.0100 on one split, in 0.05 of its CPU time" in page
+    assert "exponentiated gradient, accuracy +0.0100 in 0.05 of its CPU time" in page
 
 
 def test_splits_share_no_rows_and_pool_small_groups():
