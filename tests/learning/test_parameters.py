@@ -1,5 +1,8 @@
 """Parameters of a wrong type or size: one sentence that names them, never an error from inside."""
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +18,7 @@ from paper.rivals import (
 from sklearn.linear_model import LogisticRegression
 from synthetic import NETWORKS, QUICK, made, people
 
+import fairmatch
 from fairmatch import (
     FTMBoostingClassifier,
     FTMBoostingRegressor,
@@ -110,6 +114,17 @@ def test_choosing_by_a_gap(family, settings, max_gap):
     (name,) = settings
     with pytest.raises(InputError, match=name.removesuffix("s")):
         made(family, max_gap=max_gap, **settings).fit(X, Y, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize("name", fairmatch.__all__)
+def test_every_parameter_of_an_estimator_is_described(name):
+    family = getattr(fairmatch, name)
+    if not hasattr(family, "get_params"):
+        return
+    described = inspect.getdoc(family).split("Attributes\n---")[0]
+    assert re.findall(r"^(\w+) : ", described, re.MULTILINE) == list(
+        inspect.signature(family).parameters
+    )
 
 
 def test_a_confidence_is_about_a_bound():

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import InputError, SolverError
 from fairmatch.learning.adjust import places_of
-from fairmatch.learning.estimator import FairClassifier
+from fairmatch.learning.estimator import FairClassifier, documented
 from fairmatch.learning.learners import Learner, SeenRows, read_folds
 from fairmatch.learning.offsets import ClassOffsets, fit_offsets
 from fairmatch.learning.reading import Columns, SmallGroups, encoded, labels_of
@@ -173,6 +173,7 @@ class BlindScorer:
         }
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class GroupBlindClassifier(Wrapper, FairClassifier):
     r"""Any classifier, with decisions that depend on how probable each group is for a person.
@@ -199,11 +200,6 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         Largest allowed gap. With it, fit chooses the strength: it trains on part of the rows and
         keeps the most accurate model whose gap on the held-out rows is at most this. The gap of
         estimated groups is weighted by their probabilities.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
-    validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
         A number such as 0.95. With it, the upper confidence limit of a gap must be at most
         ``max_gap``. Groups must then be known.
@@ -212,15 +208,6 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         for each group. No decision changes.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. New rows may come without it.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
     random_state : int, optional
         Seed of the split of ``max_gap``.
 

@@ -1,11 +1,13 @@
 """The base classes of every estimator, and the plain function that fits a path of models."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from copy import copy
+from inspect import cleandoc, signature
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,6 +93,74 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     ``_restore(content, facts, reader)`` and ``_state_file``
         The scorer of a saved state, which the scorer's method ``state()`` returned. Or
         ``_save_instead``: what to do instead of saving the model.
+
+    The parameters are described here, or in the class that adds them. `documented` copies these
+    entries into the docstrings of the estimators.
+
+    Parameters
+    ----------
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Who is compared: by default everybody, with "equal_opportunity" people with a positive
+        label, and with "equalized_odds" people with the same label, for each class. Of several
+        classes both compare people of every class.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping, "relevance" or array, optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
+        texts; a model that is saved does not hold it.
+    match_rows : int, "auto" or None, default="auto"
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
+        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model whose gap plus its standard error is
+        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
+        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest down to the weight that would be
+        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
+        it is. If none is, the fairest is kept, with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
+        ``sample_weight``.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     """
 
     # Requested by default: meta-estimators then pass the groups on where routing is enabled.
@@ -436,6 +506,23 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
 
+Estimator = TypeVar("Estimator", bound=type[FairEstimator])
+_PARAMETERS = re.compile(r"(?<=^Parameters\n----------\n).*?(?=\n\n\w+\n---|\Z)", re.M | re.S)
+
+
+def documented(estimator: Estimator) -> Estimator:
+    """Complete a docstring: parameters that it does not describe are described as in its bases."""
+    entries: dict[str, str] = {}
+    for base in estimator.__mro__:
+        described = _PARAMETERS.search(cleandoc(vars(base).get("__doc__") or ""))
+        for entry in re.split(r"\n(?=\S)", described[0]) if described else ():
+            entries.setdefault(entry.partition(" :")[0], entry)
+    found = "\n".join(entries[name] for name in signature(estimator).parameters if name in entries)
+    # A function, because a backslash of an entry is no escape.
+    estimator.__doc__ = _PARAMETERS.sub(lambda _: found, cleandoc(estimator.__doc__ or ""))
+    return estimator
+
+
 def learned(model: FairEstimator) -> dict[str, Any]:
     """Return the learned attributes of an estimator: those that end with an underscore."""
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
@@ -622,6 +709,19 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     """A regressor of one real target.
+
+    Parameters
+    ----------
+    max_gap : float, optional
+        Largest allowed gap, in units of the target, or in standard deviations if the measure is
+        relative. The classifier of the same method describes how a model is chosen with it.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
+        By default it is "mean_parity_gap".
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
+        ``sample_weight``.
 
     Attributes
     ----------

@@ -29,7 +29,13 @@ from fairmatch.exceptions import (
     notify,
 )
 from fairmatch.learning.choice import Prepared
-from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor, store
+from fairmatch.learning.estimator import (
+    FairClassifier,
+    FairEstimator,
+    FairRegressor,
+    documented,
+    store,
+)
 from fairmatch.learning.learners import Learner
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
 from fairmatch.learning.progress import TrainingProgress
@@ -802,6 +808,20 @@ class NetworkEstimator(FairEstimator):
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. Its `_penalty` returns a matched
     gap, or an object with a method ``comparing``: see `comparing`.
+
+    Parameters
+    ----------
+    estimator : NeuralNetwork, optional
+        The network and how it is trained: its layers, epochs, learning rate, device. By default
+        ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
+        so on.
+    encoder : "table", None or a transformer, default="table"
+        What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
+        X as it is, and any transformer of your own will do. Missing values are an error unless the
+        encoder takes them, as ``TableEncoder(missing="encode")`` does.
+    random_state : int, optional
+        Seed. The same seed gives the same bits on the same machine, versions and number of
+        threads.
     """
 
     _state_file: ClassVar[str] = FILE
@@ -901,6 +921,7 @@ class NetworkEstimator(FairEstimator):
         return NeuralNetwork(**{**parameters, "hidden_sizes": sizes and tuple(sizes)})
 
 
+@documented
 class FTMClassifier(NetworkEstimator, FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
@@ -910,10 +931,6 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
 
     Parameters
     ----------
-    estimator : NeuralNetwork, optional
-        The network and how it is trained: its layers, epochs, learning rate, device. By default
-        ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
-        so on.
     transport : {"predicted", "marginal", "joint"} or a matcher, default="marginal"
         What people are matched on. "marginal" uses their features. "predicted" adds a score of
         every row, by plain trees that were grown on other rows, and "joint" adds their labels, both
@@ -924,27 +941,6 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda. With ``max_gap``, a list of weights to
         choose from; a single number then leaves the weights to the method.
-    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Who is compared: by default everybody, with "equal_opportunity" people with a positive
-        label, and with "equalized_odds" people with the same label, for each class. Of several
-        classes both compare people of every class.
-    reference : a group label, optional
-        The group that every other group is compared with; by default the largest.
-    given : str or list of str, optional
-        Columns of X within whose levels people are compared, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike. None counts every column by its range. A list counts only
-        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
-        texts; a model that is saved does not hold it.
-    match_rows : int, "auto" or None, default="auto"
-        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
-        drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
-        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
         that they have not seen, the share ``validation_size``, and searches by bisection. These
@@ -953,50 +949,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         trained on all rows in the same way and kept. If none keeps it, the fairest is, with a
         warning. A model that accepts nearly everybody or nearly nobody is kept only if no other
         qualifies.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
-    validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest down to the weight that would be
-        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
-        it is. If none is, the fairest is kept, with a warning.
-    scoring : str or callable, default="accuracy"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
-        ``sample_weight``.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
         decision changes, so a bound on decisions stays; with a bound on scores it is an error.
         ``sensitive_at_prediction=False`` has one map for everybody.
-    encoder : "table", None or a transformer, default="table"
-        What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
-        X as it is, and any transformer of your own will do. Missing values are an error unless the
-        encoder takes them, as ``TableEncoder(missing="encode")`` does.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed. The same seed gives the same bits on the same machine, versions and number of
-        threads.
 
     Attributes
     ----------
@@ -1076,12 +1032,12 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         store(locals())
 
 
+@documented
 class FTMRegressor(NetworkEstimator, FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
-    predict well and to give matched people similar predictions. Parameters are those of
-    `FTMClassifier`, without ``criterion`` and except for the following.
+    predict well and to give matched people similar predictions.
 
     Parameters
     ----------
@@ -1092,16 +1048,6 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         Weight of the penalty, the paper's lambda. The network learns the target in standard
         deviations, so a weight means the same in every unit. With ``max_gap``, a list of weights to
         choose from; a single number then leaves the weights to the method.
-    max_gap : float, optional
-        As in `FTMClassifier`. The gap is in units of the target, or in standard deviations if the
-        measure is relative.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
-        By default it is "mean_parity_gap".
-    scoring : str or callable, default="neg_root_mean_squared_error"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
-        ``sample_weight``.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from fairmatch.learning.estimator import (
     FairClassifier,
     FairEstimator,
     FairRegressor,
+    documented,
     store,
 )
 from fairmatch.learning.penalties import Transport, TreePenalty
@@ -561,6 +562,23 @@ class BoostedTrees(FairEstimator):
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. It names the class of its LightGBM
     estimator, and its `_penalty` returns a `TreePenalty`.
+
+    Parameters
+    ----------
+    warmup : float, default=0.5
+        Share of the trees that see the loss without the penalty; they come first. The penalty then
+        pulls together scores that the trees have already learned. Without a warm-up, a large
+        weight may keep the trees from learning them.
+    early_stopping_rounds : int, optional
+        Stop after this many rounds without a better objective on held-out rows, and keep the trees
+        up to the best round. For this, ``validation_size`` of the training rows is held out, and
+        these rows are compared only with each other. A ready ``coupling`` is then an error.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap`` and for
+        ``early_stopping_rounds``, stratified by label and group.
+    random_state : int, optional
+        Seed. The same seed gives the same model on the same machine and versions. By
+        default it is that of ``estimator``.
     """
 
     _sees: ClassVar[str] = "codes"
@@ -694,6 +712,7 @@ class BoostedTrees(FairEstimator):
         return cls._lightgbm(**parameters)
 
 
+@documented
 class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
@@ -721,84 +740,10 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda; 0 is plain LightGBM. With ``max_gap``, a
         list of weights to choose from; a single number then leaves the weights to the method.
-    warmup : float, default=0.5
-        Share of the trees that see the loss without the penalty; they come first. The penalty then
-        pulls together scores that the trees have already learned. Without a warm-up, a large
-        weight may keep the trees from learning them.
-    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Who is compared: by default everybody, with "equal_opportunity" people with a positive
-        label, and with "equalized_odds" people with the same label, for each class. Of several
-        classes both compare people of every class.
-    reference : a group label, optional
-        The group that every other group is compared with; by default the largest.
-    given : str or list of str, optional
-        Columns of X within whose levels people are compared, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike. None counts every column by its range. A list counts only
-        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
-        texts; a model that is saved does not hold it.
-    match_rows : int, "auto" or None, default="auto"
-        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
-        drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
-        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
-    max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, a fifth held out or three folds where a group is too small for the
-        bound, and searches by bisection. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model whose gap plus its standard error is
-        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
-        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
-        nearly nobody is kept only if no other qualifies.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
-    validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap`` and for
-        ``early_stopping_rounds``, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest down to the weight that would be
-        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
-        it is. If none is, the fairest is kept, with a warning.
-    scoring : str or callable, default="accuracy"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
-        ``sample_weight``.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
         decision changes, so a bound on decisions stays; with a bound on scores it is an error.
         ``sensitive_at_prediction=False`` has one map for everybody.
-    early_stopping_rounds : int, optional
-        Stop after this many rounds without a better objective on held-out rows, and keep the trees
-        up to the best round. For this, ``validation_size`` of the training rows is held out, and
-        these rows are compared only with each other. A ready ``coupling`` is then an error.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed. The same seed gives the same model on the same machine and versions. By
-        default it is that of ``estimator``.
 
     Attributes
     ----------
@@ -897,6 +842,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         store(locals())
 
 
+@documented
 class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     r"""Fairness Through Matching for a real target, by gradient-boosted trees.
 
@@ -904,8 +850,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     table. Then LightGBM's trees learn to predict well and to give matched people similar
     predictions. The trees see categorical columns and missing values as they are.
 
-    Parameters and attributes are those of `FTMBoostingClassifier`, without ``criterion``. These
-    differ; the sum of the trees is in standard deviations from the mean.
+    The attributes are those of `FTMBoostingClassifier`, and these. The sum of the trees is in
+    standard deviations from the mean.
 
     Parameters
     ----------
@@ -925,16 +871,6 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         Weight of the penalty, the paper's lambda; 0 is plain LightGBM. The trees learn the target
         in standard deviations, so a weight means the same in every unit. With ``max_gap``, a
         list of weights to choose from; a single number then leaves the weights to the method.
-    max_gap : float, optional
-        Largest allowed gap, in units of the target, or in standard deviations if the measure is
-        relative.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
-        By default it is "mean_parity_gap".
-    scoring : str or callable, default="neg_root_mean_squared_error"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
-        ``sample_weight``.
 
     Attributes
     ----------

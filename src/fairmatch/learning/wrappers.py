@@ -12,7 +12,12 @@ from sklearn.utils import get_tags
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.choice import Prepared, crossed_folds
-from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.estimator import (
+    FairClassifier,
+    FairEstimator,
+    FairRegressor,
+    documented,
+)
 from fairmatch.learning.learners import (
     Learner,
     SeenRows,
@@ -41,7 +46,13 @@ SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30
 
 
 class Wrapper(FairEstimator):
-    """Estimators around a model of another library."""
+    """Estimators around a model of another library.
+
+    Parameters
+    ----------
+    random_state : int, optional
+        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
+    """
 
     estimator: Any
     cv: Any = 3
@@ -129,7 +140,25 @@ class AlignmentScorer:
 
 @dataclass(eq=False, repr=False)
 class AlignedModel(Wrapper):
-    """A wrapper that fits a model once, and one adjustment of its scores per strength."""
+    """A wrapper that fits a model once, and one adjustment of its scores per strength.
+
+    Parameters
+    ----------
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
+    prefit : bool, default=False
+        Whether ``estimator`` is already fitted and is used without another fit. Then fit this
+        model on rows that the estimator was not trained on. The estimator sees X without added
+        columns.
+    cv : int, splitter or list of (train, test), default=3
+        How rows are split into folds. The adjustment is fitted on the score of every row by a model
+        that was trained on the other folds.
+    validation_size : float, default=0.2
+        Share of the rows that ``confidence`` sets aside, stratified by label and group.
+    """
 
     _prepares_unseen: ClassVar[bool] = True
     _weight_name: ClassVar[str | None] = "strength"
@@ -247,6 +276,12 @@ class SmoothedModel(Wrapper):
     """A wrapper that fits one model per fairness weight, on smoothed scores.
 
     All models share the out-of-fold scores and the matching.
+
+    Parameters
+    ----------
+    cv : int, splitter or list of (train, test), default=3
+        How rows are split into folds. Every row is scored by a learner that was trained on the
+        other folds.
     """
 
     _searches: ClassVar[bool] = True
@@ -354,6 +389,7 @@ class SmoothedModel(Wrapper):
         return transport.match(people), compared
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     r"""Any classifier, with its scores adjusted by group.
@@ -380,18 +416,6 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
         more than two classes, "align" moves the probability vectors towards the barycentre of the
         groups (demographic parity only), and "threshold" adds offsets to them.
-    given : str or list of str, optional
-        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled. New strata are adjusted like everybody together.
-    prefit : bool, default=False
-        Whether ``estimator`` is already fitted and is used without another fit. Then fit this
-        classifier on rows that the estimator was not trained on. The estimator sees X without
-        added columns.
-    cv : int, splitter or list of (train, test), default=3
-        How rows are split into folds. The adjustment is fitted on the score of every row by a model
-        that was trained on the other folds.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the strength: it measures strengths by
         cross-fitting over all rows. Of those that keep the bound and score within one standard
@@ -399,45 +423,10 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
         the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
         nearly nobody is kept only if no other qualifies.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
-    validation_size : float, default=0.2
-        Share of the rows that ``confidence`` sets aside, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest down to the weight that would be
-        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
-        it is. If none is, the fairest is kept, with a warning.
-    scoring : str or callable, default="accuracy"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
-        ``sample_weight``.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on cross-fitted scores, as `fit_calibration` does.
         No decision changes. It needs ``decisions="threshold"``, because aligned scores would no
         longer be alike.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
     Attributes
     ----------
@@ -486,6 +475,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     calibrate: bool = False
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     r"""Fairness Through Matching (FTM) around any learner that takes weights of rows.
@@ -514,76 +504,9 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         Cost of matching a score of 0 with a score of 1, on the scale of squared distances of
         features. With 0 people are matched without their scores, and with 100 nearly by equal
         scores.
-    cv : int, splitter or list of (train, test), default=3
-        How rows are split into folds. Every row is scored by a learner that was trained on the
-        other folds.
-    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Who is compared: by default everybody, with "equal_opportunity" people with a positive
-        label, and with "equalized_odds" people with the same label, for each class. Of several
-        classes both compare people of every class.
-    reference : a group label, optional
-        The group that every other group is compared with; by default the largest.
-    given : str or list of str, optional
-        Columns of X within whose levels people are compared, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike. None counts every column by its range. A list counts only
-        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
-        they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
-        texts; a model that is saved does not hold it.
-    match_rows : int, "auto" or None, default="auto"
-        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
-        drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
-        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
-    max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, a fifth held out or three folds where a group is too small for the
-        bound, and searches by bisection. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model whose gap plus its standard error is
-        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
-        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
-        nearly nobody is kept only if no other qualifies.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
-        the gap of decisions that belongs to the criterion.
-    validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
-    confidence : float, optional
-        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
-        on the last fifth (``validation_size``), from the fairest down to the weight that would be
-        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
-        it is. If none is, the fairest is kept, with a warning.
-    scoring : str or callable, default="accuracy"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
-        ``sample_weight``.
-    strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
         decision changes.
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
-    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
-        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
-        the model learns from their rows and compares them with nobody. A tuple such as
-        ``("pool", 50)`` has another number of rows.
-    unknown : {"ignore", "error", "group"}, default="ignore"
-        What happens to rows without a group. With "ignore" the model learns from them and compares
-        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
-        group of their own, "unknown".
-    random_state : int, optional
-        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
     Attributes
     ----------
@@ -629,15 +552,13 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     calibrate: bool = False
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     r"""Any regressor, with its predictions aligned by group.
 
     Every group's predictions are moved towards one common distribution. Within a group the order
     of people stays, and nothing is random.
-
-    The parameters are those of `QuantileAlignmentClassifier`, without ``criterion`` and
-    ``decisions``. These differ:
 
     Parameters
     ----------
@@ -648,16 +569,6 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         every group but the first.
     strength : float or a list of float, default=1.0
         How far to go: 0 does not move the predictions, and 1 aligns them fully.
-    max_gap : float, optional
-        Largest allowed gap, in units of the target, or in standard deviations if the measure is
-        relative.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
-        By default it is "mean_parity_gap".
-    scoring : str or callable, default="neg_root_mean_squared_error"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
-        ``sample_weight``.
 
     Attributes
     ----------
@@ -694,6 +605,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     scoring: Any = "neg_root_mean_squared_error"
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
     r"""Fairness Through Matching around any regressor.
@@ -701,8 +613,6 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
     First, every row gets a prediction from a regressor that was not trained on it. Then people of
     different groups are matched, and the predictions of matched people are drawn together. Finally
     the regressor is trained on these smoothed predictions.
-
-    The parameters are those of `MatchSmoothingClassifier`, without ``criterion``. These differ:
 
     Parameters
     ----------
@@ -721,16 +631,6 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         Cost of matching predictions that differ by one standard deviation of the target, on the
         scale of squared distances of features. With 0 people are matched without their
         predictions, and with 25 nearly by equal predictions.
-    max_gap : float, optional
-        Largest allowed gap, in units of the target, or in standard deviations if the measure is
-        relative.
-    gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
-        By default it is "mean_parity_gap".
-    scoring : str or callable, default="neg_root_mean_squared_error"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
-        (estimator, X, y), whose labels are the targets. It gets the weights if it takes
-        ``sample_weight``.
 
     Attributes
     ----------
