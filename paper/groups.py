@@ -18,7 +18,7 @@ from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import Groups, read_groups
 from paper.methods import METHODS, Curve, Model, Problem, Rows
-from paper.readings import Reading, table
+from paper.readings import Reading, mean_cell, page_of, table
 from paper.readings import pick as pick_index
 from paper.records import Record, RecordStore
 from paper.runs import Facts, Task
@@ -279,15 +279,6 @@ def picked(records: Mapping[int, Record], level: float) -> dict[str, Reading]:
     return {name: Reading.of({seed: value(seed, name) for seed in curves}) for name in _COLUMNS}
 
 
-def _cell(reading: Reading, digits: int) -> str:
-    """Return the mean and its standard error, and the number of splits where it is not all."""
-    if not reading.n:
-        return "not reached"
-    error = f" ± {reading.error:.{digits}f}" if reading.n > 1 else ""
-    few = f" ({reading.n} of {reading.n_seeds})" if reading.n < reading.n_seeds else ""
-    return f"{reading.mean:.{digits}f}{error}{few}"
-
-
 def _case_lines(case: Case, records: Found) -> Iterable[str]:
     own = {name: records[case.name, name] for name in TITLES if (case.name, name) in records}
     yield f"\n## {case.title}\n"
@@ -295,7 +286,12 @@ def _case_lines(case: Case, records: Found) -> Iterable[str]:
         rows = [
             [
                 TITLES[name],
-                *map(_cell, picked(by_seed, level).values(), _DIGITS),
+                *(
+                    mean_cell(reading, digits, "missing")
+                    for reading, digits in zip(
+                        picked(by_seed, level).values(), _DIGITS, strict=True
+                    )
+                ),
                 str(len(by_seed)),
                 f"{_seconds(by_seed):.0f}",
             ]
@@ -366,13 +362,7 @@ def _short_answer(records: Found) -> str:
             cells = [_short_cell(records.get((case.name, name), {}), level) for name in _SHORT]
             if any(cells):
                 rows.append([case.title, f"{level:g}", *cells])
-    told = (
-        "Accuracy on the test rows, and the half-space gap. Both are means over the splits on "
-        "which the method keeps the level on the tuning rows; the number of splits is given if it "
-        "is not five. If two methods have different splits, differences in the third digit are "
-        "within noise."
-    )
-    return f"{told}\n\n{table(['case', 'gap', *(TITLES[name] for name in _SHORT)], rows)}"
+    return table(["case", "gap", *(TITLES[name] for name in _SHORT)], rows)
 
 
 def _short_cell(records: Mapping[int, Record], level: float) -> str:
@@ -389,28 +379,6 @@ def _short_cell(records: Mapping[int, Record], level: float) -> str:
 def page_text(store: RecordStore) -> str:
     """Return the whole page."""
     records = read_records(store)
-    lines = [
-        "# Several groups, and other criteria",
-        "",
-        "Written by `python -m paper tables` from the records in `results/groups/`, which "
-        "`python -m paper groups` makes.",
-        "",
-        "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). For every "
-        "method we take the most accurate candidate whose largest gap over pairs of groups is "
-        "within the level, both on the tuning rows. The figures are for the test rows, as mean ± "
-        "standard error over the splits. On the test rows the gap can exceed the level, for every "
-        "method. Groups with fewer than about 400 test rows are "
-        'pooled as "other". All trees are LightGBM\'s, with 200 rounds.',
-        "",
-        "The half-space gap is the 95% quantile, over 500 random half-spaces, of the largest gap "
-        "of acceptance between groups within the half-space. Consistency is the share of people "
-        "whose decision stays the same when only their group is changed. Exponentiated gradient "
-        "decides at random, so its figures are expectations. Thresholds chosen on the test rows "
-        "show the best that thresholds could reach; in practice they are not available. CPU "
-        "seconds are for all candidates of one split.",
-    ]
-    lines += ["", "## The short answer", "", _short_answer(records)]
-    for case in CASES.values():
-        if any(name == case.name for name, _ in records):
-            lines.extend(_case_lines(case, records))
-    return "\n".join(lines).rstrip() + "\n"
+    cases = [case for case in CASES.values() if any(name == case.name for name, _ in records)]
+    lines = [line for case in cases for line in _case_lines(case, records)]
+    return page_of("groups", short=_short_answer(records), cases=lines).rstrip() + "\n"

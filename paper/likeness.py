@@ -28,7 +28,7 @@ from fairmatch.measures import conditional_gaps, demographic_parity_gap, random_
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.people import Labels
 from fairmatch.people.similarity import Similarity, read_similarity, relevance
-from paper.readings import crossing, table
+from paper.readings import Reading, crossing, mean_cell, page_of, table
 
 ROOT = Path(__file__).parents[1] / "results"
 RECORDS = ROOT / "likeness"
@@ -190,32 +190,40 @@ LEVELS = (0.1, 0.05, 0.03)  # of ΔDP, at which the two distances are compared
 def page():
     """Return the page of the studies, from the records."""
     found = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RECORDS.glob("*"))]
-    parts = [
-        "# Like with like",
-        f"{len(found)} of {len(TASKS)} runs are recorded. Made by `python -m paper.likeness page`; "
-        "no number is typed by hand.\nFigures are means over random splits ± standard error, with "
-        "100 LightGBM trees.",
-        "## Models given a factor",
-        GIVEN_WORDS,
-    ]
-    for name in ("adult", "acsincome"):
-        parts += _given(name, _of(found, "given", name))
-    parts += ["## Two distances", RELEVANCE_WORDS]
-    rows = [row for name in LOAD for row in _distances(name, _of(found, "relevance", name))]
-    names = ["table", "matched by", *(f"{what} at ΔDP {level:g}" for what in
-             ("accuracy", "95 % half-space gap") for level in LEVELS)]  # fmt: skip
-    parts += [table(names, rows), _verdict(found), POSITION_WORDS]
-    names = ["table", "model", "accuracy", "ΔDP", "position by range", "position by relevance"]
-    rows = [row for name in LOAD for row in _positions(name, _of(found, "relevance", name))]
-    parts += [table(names, rows), "## Networks: the marginal and the predicted map", NETWORK_WORDS]
-    names = ["seed", "map", "accuracy", "ΔDP", "fairness weight", "CPU seconds"]
-    rows = [
+    related = {name: _of(found, "relevance", name) for name in LOAD}
+    given = [part for name in ("adult", "acsincome")
+             for part in _given(name, _of(found, "given", name))]  # fmt: skip
+    levels = [f"{what} at ΔDP {level:g}" for what in ("accuracy", "95 % half-space gap")
+              for level in LEVELS]  # fmt: skip
+    networks = [
         [str(record["seed"]), name, f"{own['accuracy']:.4f}", f"{own['gap']:.4f}",
          f"{own['weight']:.3g}", f"{own['seconds']:.0f}"]
         for record in found if record["study"] == "network"
         for name, own in record["found"].items()
     ]  # fmt: skip
-    return "\n\n".join([*parts, table(names, rows)]) + "\n"
+    both, one = _verdict(related)
+    return page_of(
+        "likeness",
+        n_found=len(found),
+        n_runs=len(TASKS),
+        rows=f"{ROWS:,}",
+        given="\n\n".join(given),
+        n_weights=len(WEIGHTS),
+        distances=table(
+            ["table", "matched by", *levels],
+            [row for name, own in related.items() for row in _distances(name, own)],
+        ),
+        both=both,
+        one=one,
+        matched=MATCHED,
+        positions=table(
+            ["table", "model", "accuracy", "ΔDP", "position by range", "position by relevance"],
+            [row for name, own in related.items() for row in _positions(name, own)],
+        ),
+        networks=table(
+            ["seed", "map", "accuracy", "ΔDP", "fairness weight", "CPU seconds"], networks
+        ),
+    )
 
 
 def _of(found, study, name):
@@ -256,23 +264,17 @@ def _distances(name, own):
     return [[name, how, *cells] for how, cells in rows.items()] if own else []
 
 
-def _verdict(found):
-    """Return the sentence that decides the default: better on both, by two standard errors."""
+def _verdict(related):
+    """Return where relevance is more accurate with a smaller half-space gap, and with a larger."""
     where = {(1, -1): [], (1, 1): []}
-    for name in LOAD:
+    for name, own in related.items():
         for level in LEVELS:
             signs = tuple(
-                _clearly([b - a for a, b in _pairs(_of(found, "relevance", name), key, level)])
+                _clearly([b - a for a, b in _pairs(own, key, level)])
                 for key in ("accuracy", "half-spaces")
             )
             where.get(signs, []).append(f"{name} at {level:g}")
-    both, one = (", ".join(places) or "no table" for places in where.values())
-    return (
-        "A difference counts if it exceeds two standard errors. With relevance, accuracy is higher "
-        f"and the half-space gap\nsmaller on {both}; accuracy is higher but the half-space gap "
-        f"larger on {one}.\nSo relevance is not better on both, and the default weights every "
-        "column by its range."
-    )
+    return [", ".join(places) or "no table" for places in where.values()]
 
 
 def _clearly(values):
@@ -306,29 +308,9 @@ def _positions(name, own):
     return rows
 
 
-GIVEN_WORDS = f"""\
-Adult by sex, given occupation and hours per week (five bands), and a sample of {ROWS:,} rows of
-ACSIncome by sex, given the group of the occupation. FTM matches on predicted scores with weight 2.
-Gaps are differences of selection rates on test rows: a quarter of the table."""
-RELEVANCE_WORDS = f"""\
-FTM's trees with the marginal map. The distance between people weights every column by its range, or
-by its relevance to the training labels. The curve of {len(WEIGHTS)} fairness weights of each split
-is interpolated at a ΔDP on the test rows. The number of splits that reach it with both distances is
-in brackets. The last rows are the paired differences. The half-space gap is the 95% quantile of the
-gaps in 300 random half-spaces of the test rows."""
-POSITION_WORDS = f"""\
-The position of the nearest fair matching lies between the nearest matching (0) and a random one
-(1), for up to {MATCHED} test people of a group."""
-NETWORK_WORDS = """\
-`FTMClassifier(max_gap=0.05)` on Adult with all other settings at their defaults. Seed 10 was for
-choosing settings; the results are those of seeds 0 and 1."""
-
-
 def _mean(values):
     """Return a mean with its standard error."""
-    if len(values) < 2:
-        return f"{np.mean(values):.3f}"
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
+    return mean_cell(Reading.of(dict(enumerate(values))), 3, "never")
 
 
 STUDIES = {"given": study_given, "relevance": study_relevance, "network": study_network}

@@ -14,7 +14,7 @@ from fairmatch.people.checks import FloatArray
 from paper.claims import Judgement, graded, shares_held
 from paper.methods import Curve, Problem
 from paper.questions import GAPS, Answers, reported
-from paper.readings import Reading, nearest_index, table
+from paper.readings import Reading, mean_cell, nearest_index, table
 from paper.records import Record, RecordStore
 from paper.runs import Facts, Task, draw_table, rounded
 from paper.specs import PAPER_RIVALS, RunSpec, Study
@@ -288,8 +288,7 @@ def _positions(
 
 def _cell(records: dict[int, Record], name: str, digits: int) -> str:
     found = Reading.of({seed: record.curve[name][0] for seed, record in records.items()})
-    error = f" ± {found.error:.{digits}f}" if found.n > 1 else ""
-    return f"{found.mean:.{digits}f}{error}"
+    return mean_cell(found, digits, "never")
 
 
 def matching_verdict(answers: Answers) -> Judgement:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from re import sub
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -295,6 +296,16 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(names) + "|", *lines[1:]])
 
 
+def page_of(name: str, **facts: Any) -> str:
+    """Return a page: the words of a template in `paper/words`, with facts filled in."""
+    # Imported here, because most readings are made without a page.
+    from jinja2 import Environment, StrictUndefined
+
+    words = (Path(__file__).parent / "words" / f"{name}.md.j2").read_text("utf-8")
+    template = Environment(undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    return template.from_string(words).render(**facts)
+
+
 def plain_text(text: str) -> str:
     r"""Return a text with the signs of Markdown and HTML escaped.
 
@@ -306,8 +317,12 @@ def plain_text(text: str) -> str:
     return sub(r"([\\`*_\[\]|~])", r"\\\1", escape(text, quote=False))
 
 
-def mean_cell(reading: Reading, digits: int = 4) -> str:
+def mean_cell(
+    reading: Reading, digits: int = 4, splits: Literal["always", "missing", "never"] = "always"
+) -> str:
     """Return a mean with its standard error and the number of its splits.
+
+    With "missing" the number is shown only if some splits have no value.
 
     Examples
     --------
@@ -315,10 +330,12 @@ def mean_cell(reading: Reading, digits: int = 4) -> str:
     '0.85 ± 0.05 (2 of 5)'
     """
     if not reading.n:
-        return f"not reached (0 of {reading.n_seeds})"
-    of = f"{reading.n}" if reading.n == reading.n_seeds else f"{reading.n} of {reading.n_seeds}"
+        return f"not reached (0 of {reading.n_seeds})" if splits == "always" else "not reached"
     error = f" ± {reading.error:.{digits}f}" if np.isfinite(reading.error) else ""
-    return f"{reading.mean:.{digits}f}{error} ({of})"
+    few = reading.n < reading.n_seeds
+    of = f" ({reading.n} of {reading.n_seeds})" if few else f" ({reading.n})"
+    told = splits == "always" or (splits == "missing" and few)
+    return f"{reading.mean:.{digits}f}{error}{of if told else ''}"
 
 
 def paper_cell(value: float | None, digits: int = 4) -> str:

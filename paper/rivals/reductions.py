@@ -101,7 +101,7 @@ class ExponentiatedGradientClassifier(FairClassifier):
     of the random classifier on the training rows, so it bounds gaps of the mean scores. Decisions
     compare these scores with one half, and their gap may exceed the bound by any amount.
 
-    A path of this estimator, and the choice by ``max_gap``, go over values of ``eps``.
+    A path of this estimator goes over values of ``eps``.
 
     Examples
     --------
@@ -129,10 +129,6 @@ class ExponentiatedGradientClassifier(FairClassifier):
         max_iter: int = 50,
         criterion: str = "demographic_parity",
         encoder: Any = "table",
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -143,10 +139,6 @@ class ExponentiatedGradientClassifier(FairClassifier):
         self.max_iter = max_iter
         self.criterion = criterion
         self.encoder = encoder
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.validation_size = validation_size
-        self.confidence = confidence
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups

@@ -15,8 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from synthetic import made, people
 
 from fairmatch import Coupling, FTMBoostingClassifier
-from fairmatch.datasets import load_german
-from fairmatch.exceptions import CouplingError, InputError, SmallGroupWarning
+from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.path import FairnessPath
 from fairmatch.measures import mean_parity_gap
 
@@ -189,18 +188,6 @@ def test_missing_extras_are_named_and_the_rest_works():
         "1",
         "fairmatch.FTMClassifier needs torch: pip install 'fairmatch[train]'.",
     ]
-
-
-def test_a_bound_is_chosen_by_the_gap():
-    german = load_german()
-    model = ExponentiatedGradientClassifier(
-        max_gap=0.3, eps=(0.2, 0.05), max_iter=3, random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SmallGroupWarning)
-        model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
-    assert model.validation_curve_["demographic_parity_gap"].le(0.3).any()
-    assert model.fairness_weight_ in (0.2, 0.05)
 
 
 def test_a_group_that_is_ignored_is_learned_from_and_not_compared():
