@@ -292,8 +292,8 @@ def _claims(answers: Answers) -> str:
     rule = (
         f"The table of claims is in `{PAGE}`. Methods are compared split by split at the level, by "
         "interpolation, and only if both reach it on at least half of the splits. FTM is the "
-        'paper\'s version, with mini-batch maps, unless "all rows" is named. Methods in brackets are '
-        "better than FTM by the amount given."
+        'paper\'s version, with mini-batch maps, unless "all rows" is named. Methods in brackets '
+        "are better than FTM by the amount given."
     )
     details = [
         f"{number}. **{verdict.claim}**: {verdict.found.state}. {verdict.numbers}"
