@@ -93,12 +93,6 @@ def _along(
     return value
 
 
-def next_cells(n_pairs: int, size: int) -> list[Index]:
-    """Return cells of consecutive pairs, with at most ``size`` pairs each."""
-    count = -(-n_pairs // size)
-    return np.array_split(np.arange(n_pairs), count)
-
-
 _FORMAT = 2
 _ABOUT = "matching.json"
 
@@ -136,7 +130,7 @@ class KeptBlocks:
                     f"{self.folder} holds other files and no blocks of a matching. Pass a folder "
                     "that is new or empty."
                 )
-            self._try(lambda: write_whole(file, json.dumps(about)))
+            self.write(_ABOUT, lambda file: write_whole(file, json.dumps(about)))
         elif _read_about(file) != about:
             raise CouplingError(
                 f"{self.folder} keeps blocks of another matching: the rows, weights, block_size, "
@@ -153,36 +147,15 @@ class KeptBlocks:
 
     def read_task(self, number: int, place: int) -> Pairs | None:
         """Return some blocks of a round, or None if they are not kept."""
-        if self.folder is None:
-            return None
-        file = self._task(number, place)
-        return _read(file) if file.exists() else None
+        file = None if self.folder is None else self.folder / _task(number, place)
+        return None if file is None or not file.exists() else _read(file)
 
-    def write_task(self, number: int, place: int, pairs: Pairs) -> None:
-        """Keep some blocks of a round."""
-        if self.folder is not None:
-            file = self._task(number, place)
-            self._try(lambda: _write(file, pairs))
-
-    def write_round(self, number: int, size: int, pairs: Pairs, last: bool) -> None:
-        """Keep the plan after a round and the size of the next blocks. Remove what it replaces."""
-        if self.folder is None:
-            return
-        older = list(self.folder.glob("round-*.npz"))
-        file = self.folder / f"round-{number:03d}-{size}{'-last' * last}.npz"
-        if self._try(lambda: _write(file, pairs)):
-            shutil.rmtree(self._task(number - 1, 0).parent, ignore_errors=True)
-            for other in older:
-                other.unlink(missing_ok=True)
-
-    def _task(self, number: int, place: int) -> Path:
-        assert self.folder is not None
-        return self.folder / f"blocks-{number:03d}" / f"{place:06d}.npz"
-
-    def _try(self, write: Any) -> bool:
+    def write(self, name: Path | str, write: Callable[[Path], object]) -> bool:
         """Write, or warn and stop keeping blocks. A full disk must not end hours of work."""
+        if self.folder is None:
+            return False
         try:
-            write()
+            write(self.folder / name)
         except OSError as error:
             warnings.warn(
                 f"Blocks can no longer be kept in {self.folder}: {error.strerror or error}. The "
@@ -191,8 +164,24 @@ class KeptBlocks:
                 stacklevel=2,
             )
             self.folder = None
-            return False
-        return True
+        return self.folder is not None
+
+    def write_task(self, number: int, place: int, pairs: Pairs) -> None:
+        """Keep some blocks of a round."""
+        self.write(_task(number, place), lambda file: _write(file, pairs))
+
+    def write_round(self, number: int, size: int, pairs: Pairs, last: bool) -> None:
+        """Keep the plan after a round and the size of the next blocks. Remove what it replaces."""
+        name = f"round-{number:03d}-{size}{'-last' * last}.npz"
+        if self.write(name, lambda file: _write(file, pairs)) and self.folder is not None:
+            shutil.rmtree(self.folder / _task(number - 1, 0).parent, ignore_errors=True)
+            for other in self.folder.glob("round-*.npz"):
+                if other.name != name:
+                    other.unlink(missing_ok=True)
+
+
+def _task(number: int, place: int) -> Path:
+    return Path(f"blocks-{number:03d}", f"{place:06d}.npz")
 
 
 def _read_about(file: Path) -> Any:
@@ -279,8 +268,9 @@ def match_blocks(
         size = block_size if len(pairs[0]) <= block_size else min(FIRST_SIZE, block_size)
     cost = _cost(points, *pairs)
     while not finished:
-        if number == 0:
-            cells = next_cells(len(pairs[0]), size)
+        if number == 0:  # consecutive pairs of a random plan are a random sample
+            n_pairs = len(pairs[0])
+            cells = np.array_split(np.arange(n_pairs), -(-n_pairs // size))
         else:
             generator = np.random.default_rng([random_state, 1, number])
             cells = near_cells(points, pairs[0], pairs[1], size, generator)
@@ -314,11 +304,8 @@ def _solved(
     cost: float,
 ) -> list[Pairs]:
     """Return the solved blocks in order. Blocks of a worker that dies are solved again."""
-    found: dict[int, Pairs] = {}
-    for place in range(len(tasks)):
-        known = kept.read_task(number, place)
-        if known is not None:
-            found[place] = known
+    read = {place: kept.read_task(number, place) for place in range(len(tasks))}
+    found = {place: pairs for place, pairs in read.items() if pairs is not None}
     n_blocks = sum(len(task) for task in tasks)
     n_done = sum(len(tasks[place]) for place in found)
     for attempt in range(_ATTEMPTS):

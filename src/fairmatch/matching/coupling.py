@@ -1,6 +1,6 @@
 """The central object: who is matched with whom, and with how much mass."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -243,8 +243,8 @@ class Coupling:
         self.check_rows(len(array))
         if not vectors:
             return np.abs(array[self.source_index] - array[self.target_index])
-        gaps = [np.abs(self._differences(array, own)).sum(1) for own in self._blocks(len(array.T))]
-        return np.concatenate(gaps) / 2.0
+        gaps = [np.abs(own).sum(axis=1) / 2.0 for _, own in self._differences(array)]
+        return np.concatenate(gaps)
 
     def transport_cost(self, X: Any) -> float:
         """Return the mean squared distance between matched people.
@@ -261,20 +261,16 @@ class Coupling:
         """Return the squared distance of every pair, given features X like `transport_cost`."""
         points = read_points(X)
         self.check_rows(len(points))
-        return np.concatenate(
-            [
-                points.pair_costs(self.source_index[block], self.target_index[block])
-                for block in self._blocks(points.width)
-            ]
-        )
+        source, target, blocks = self.source_index, self.target_index, self._blocks(points.width)
+        return np.concatenate([points.pair_costs(source[own], target[own]) for own in blocks])
 
     def costs_by_feature(self, X: ArrayLike) -> FloatArray:
         """Return the part of the transport cost that comes from each column of a numeric X."""
         features = read_features(X)
         self.check_rows(len(features))
         parts = np.zeros(features.shape[1])
-        for block in self._blocks(features.shape[1]):
-            parts += self.mass[block] @ self._differences(features, block) ** 2
+        for block, difference in self._differences(features):
+            parts += self.mass[block] @ difference**2
         return parts
 
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
@@ -389,11 +385,10 @@ class Coupling:
         step = max(1, _BLOCK_VALUES // max(1, width))
         return [slice(start, start + step) for start in range(0, len(self), step)]
 
-    def _differences(self, features: FloatArray, block: slice) -> FloatArray:
-        difference: FloatArray = (
-            features[self.source_index[block]] - features[self.target_index[block]]
-        )
-        return difference
+    def _differences(self, features: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield blocks of pairs, with the differences of their features."""
+        for own in self._blocks(features.shape[1]):
+            yield own, features[self.source_index[own]] - features[self.target_index[own]]
 
 
 def check_coupling(coupling: Any, *, optional: bool = True) -> None:

@@ -27,41 +27,22 @@ def northwest_corner(
     one merge finds. Masses are counted in whole units, so cuts that coincide do so exactly or to
     within the rounding of the masses. A piece no larger than that rounding is not a match.
     """
-    ends0, ends1, total, rounding = _ends(mass0, mass1)
-    ends = _merge(ends0, ends1, rounding)
-    mass = np.diff(ends, prepend=0) / total
-    return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass
-
-
-def equal_northwest_corner(n0: int, n1: int) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Couple n0 equal masses with n1 equal masses, like `northwest_corner` but by division."""
-    ends = _merge(np.arange(1, n0 + 1) * n1, np.arange(1, n1 + 1) * n0)
-    mass = np.diff(ends, prepend=0) / (float(n0) * float(n1))
-    ends -= 1
-    return ends // n1, ends // n0, mass
-
-
-def _merge(
-    ends0: NDArray[np.int64], ends1: NDArray[np.int64], rounding: int = 0
-) -> NDArray[np.int64]:
+    totals = [float(mass.sum()) for mass in (mass0, mass1)]
+    whole = all(np.array_equal(mass, np.rint(mass)) for mass in (mass0, mass1))
+    if whole and totals[0] * totals[1] < 2.0**62:
+        ends0 = np.cumsum(mass0.astype(np.int64)) * np.int64(totals[1])
+        ends1 = np.cumsum(mass1.astype(np.int64)) * np.int64(totals[0])
+        total, rounding = totals[0] * totals[1], 0
+    else:
+        ends0, ends1 = _unit_ends(mass0 / totals[0]), _unit_ends(mass1 / totals[1])
+        # Half a unit for every mass, plus a few float roundings (2**-52, or 2**9 units) of the
+        # totals.
+        total, rounding = float(_UNITS), len(mass0) + len(mass1) + 2**12
     ends = np.concatenate([ends0, ends1])
     ends.sort(kind="stable")  # two sorted runs: one linear merge
-    return ends[np.diff(ends, prepend=0) > rounding]
-
-
-def _ends(
-    mass0: FloatArray, mass1: FloatArray
-) -> tuple[NDArray[np.int64], NDArray[np.int64], float, int]:
-    """Return the right ends of the pieces of both lists, the total, and the rounding, in units."""
-    total0, total1 = float(mass0.sum()), float(mass1.sum())
-    whole = all(np.array_equal(m, np.rint(m)) for m in (mass0, mass1))
-    if whole and total0 * total1 < 2.0**62:
-        ends0 = np.cumsum(mass0.astype(np.int64)) * np.int64(total1)
-        ends1 = np.cumsum(mass1.astype(np.int64)) * np.int64(total0)
-        return ends0, ends1, total0 * total1, 0
-    # Half a unit for every mass, plus a few float roundings (2**-52, or 2**9 units) of the totals.
-    rounding = len(mass0) + len(mass1) + 2**12
-    return _unit_ends(mass0 / total0), _unit_ends(mass1 / total1), float(_UNITS), rounding
+    ends = ends[np.diff(ends, prepend=0) > rounding]
+    mass = np.diff(ends, prepend=0) / total
+    return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass
 
 
 def _unit_ends(shares: FloatArray) -> NDArray[np.int64]:
@@ -75,12 +56,13 @@ class Side:
     """One group along the staircase: the matching as pieces along the quantile axis."""
 
     rows: IndexArray  # in the order of their scores; tied rows are in row order
-    level: IndexArray | None  # of each row among the group's different scores; None without ties
+    level: IndexArray  # of each row among the group's different scores
     piece: IndexArray  # the member to which each piece of the matching belongs
 
-    def levels(self, run: slice) -> IndexArray:
-        """Return the score level of every piece of a run."""
-        return self.piece[run] if self.level is None else self.level[self.piece[run]]
+    @property
+    def levels(self) -> IndexArray:
+        """The score level of every piece."""
+        return self.level[self.piece]
 
 
 class Staircase:
@@ -96,11 +78,9 @@ class Staircase:
         rows: tuple[IndexArray, IndexArray],
         weights: FloatArray | None = None,
     ) -> None:
-        (rows0, level0), (rows1, level1) = (_rank(scores, r) for r in rows)
-        if weights is None:
-            piece0, piece1, self.mass = equal_northwest_corner(len(rows0), len(rows1))
-        else:
-            piece0, piece1, self.mass = northwest_corner(weights[rows0], weights[rows1])
+        (rows0, level0), (rows1, level1) = (_rank(scores, own) for own in rows)
+        masses = [np.ones(len(own)) if weights is None else weights[own] for own in (rows0, rows1)]
+        piece0, piece1, self.mass = northwest_corner(masses[0], masses[1])
         self.sides = Side(rows0, level0, piece0), Side(rows1, level1, piece1)
         self.open_runs = self._open_runs()
         self.open_mass = float(sum(self.mass[run].sum() for run in self.open_runs))
@@ -111,14 +91,12 @@ class Staircase:
         return self.sides[0].rows[self.sides[0].piece], self.sides[1].rows[self.sides[1].piece]
 
     def _open_runs(self) -> list[slice]:
-        if all(side.level is None for side in self.sides):
-            return []
+        if all(side.level[-1] == len(side.rows) - 1 for side in self.sides):
+            return []  # no scores are tied
         joined = np.zeros(len(self.mass) - 1, dtype=bool)
         for side in self.sides:
-            if side.level is not None:
-                at = side.level[side.piece]
-                tied = np.bincount(side.level)[at] > 1
-                joined |= (at[1:] == at[:-1]) & tied[1:]
+            at, tied = side.levels, np.bincount(side.level) > 1
+            joined |= (at[1:] == at[:-1]) & tied[at[1:]]
         starts = np.append(0, np.flatnonzero(~joined) + 1)
         ends = np.append(starts[1:], len(self.mass))
         several = np.ones(len(starts), dtype=bool)
@@ -127,16 +105,15 @@ class Staircase:
         return [slice(a, b) for a, b in zip(starts[several], ends[several], strict=True)]
 
 
-def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray | None]:
-    """Sort rows by score. If scores are tied, sort ties in row order and return score levels."""
+def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return the rows sorted by score, tied ones in row order, and the level of each score."""
     values = scores[rows]
     order = np.argsort(values)
     ranked = values[order]
-    new = ranked[1:] != ranked[:-1]
-    if new.all():
-        return rows[order], None
-    # The stable sort is three times slower, so it runs only if there are ties.
-    return rows[np.argsort(values, kind="stable")], np.append(0, np.cumsum(new))
+    level = np.append(0, np.cumsum(ranked[1:] != ranked[:-1]))
+    if level[-1] < len(rows) - 1:  # the stable sort is slower, so it runs only if there are ties
+        order = np.argsort(values, kind="stable")
+    return rows[order], level
 
 
 def settled(
@@ -158,7 +135,7 @@ def _settle(
     staircase: Staircase, run: slice, features: FloatArray, tolerance: float, farthest: bool
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     mass = staircase.mass[run]
-    places = _places(*(side.levels(run) for side in staircase.sides))
+    places = _places(*(side.levels[run] for side in staircase.sides))
     (rows0, mass0, place0), (rows1, mass1, place1) = (
         _members(side, run, mass, place)
         for side, place in zip(staircase.sides, places, strict=True)
