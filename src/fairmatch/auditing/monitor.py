@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -80,6 +81,34 @@ class GapState:
     alarm: bool  #: Whether the gap has been shown to exceed the bound, now or before.
     period: str | None = None  #: What the caller called the update.
     n_rows: int = 0  #: Rows of the update, with people of other groups and of none.
+
+
+_SETTINGS = "max_gap", "measure", "groups", "confidence", "threshold", "pos_label", "window"
+_ARRAYS = "sums", "sizes", "capital"
+# A decision or a score; and an array, as its values in a row, with None for -inf, and its shape.
+SavedValue: TypeAlias = bool | Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+SavedArray: TypeAlias = tuple[list[float | None], tuple[int, ...]]
+
+
+class SavedMonitor(msgspec.Struct, tag_field="kind", tag="fairmatch.GapMonitor"):
+    """What a file holds of a monitor."""
+
+    version: int
+    max_gap: float
+    measure: str
+    groups: tuple[Any, ...]
+    confidence: float
+    threshold: float
+    pos_label: Any
+    window: int | None
+    n_unknown: int
+    negative: Any
+    waiting: dict[str, tuple[int, float]]
+    open: list[list[Annotated[list[list[SavedValue]], msgspec.Meta(min_length=2, max_length=2)]]]
+    sums: SavedArray
+    sizes: SavedArray
+    capital: SavedArray
+    history: list[GapState]
 
 
 class GapMonitor:
@@ -474,28 +503,22 @@ class GapMonitor:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that is needed to go on, as plain values."""
-        settings = (
-            "max_gap",
-            "measure",
-            "groups",
-            "confidence",
-            "threshold",
-            "pos_label",
-            "window",
+        kept: dict[str, Any] = {name: getattr(self, name) for name in _SETTINGS}
+        for name in _ARRAYS:
+            array = getattr(self, f"_{name}")
+            values = [x if np.isfinite(x) else None for x in array.ravel().tolist()]
+            kept[name] = values, array.shape
+        saved = SavedMonitor(
+            version=_VERSION,
+            n_unknown=self.n_unknown,
+            negative=self._negative,
+            waiting=self._waiting,
+            open=[[[side.tolist() for side in pair] for pair in own] for own in self._open],
+            history=self.history,
+            **kept,
         )
-        arrays = {name: getattr(self, f"_{name}").tolist() for name in _ARRAYS}
-        return {
-            "kind": "fairmatch.GapMonitor",
-            "version": _VERSION,
-            **{name: getattr(self, name) for name in settings},
-            "groups": list(self.groups),
-            "n_unknown": self.n_unknown,
-            "negative": self._negative,
-            "waiting": {name: list(kept) for name, kept in self._waiting.items()},
-            "open": [[[side.tolist() for side in pair] for pair in own] for own in self._open],
-            **{k: [[_plain(x) for x in np.ravel(v)], list(np.shape(v))] for k, v in arrays.items()},
-            "history": [asdict(state) for state in self.history],
-        }
+        content: dict[str, Any] = msgspec.to_builtins(saved)
+        return content
 
     @classmethod
     def from_dict(cls, content: Any) -> GapMonitor:
@@ -508,41 +531,26 @@ class GapMonitor:
                 f"and version {_VERSION} is read here."
             )
         try:
-            monitor = cls(
-                content["max_gap"],
-                groups=content["groups"],
-                measure=content["measure"],
-                confidence=content["confidence"],
-                threshold=content["threshold"],
-                pos_label=content["pos_label"],
-                window=content["window"],
-            )
+            saved = msgspec.convert(content, SavedMonitor)
+            monitor = cls(**{name: getattr(saved, name) for name in _SETTINGS})
             for name in _ARRAYS:
-                values, shape = content[name]
-                array = np.array([-np.inf if x is None else float(x) for x in values])
-                array = array.reshape(shape)
+                values, shape = getattr(saved, name)
+                array = np.array([-np.inf if x is None else x for x in values]).reshape(shape)
                 if array.shape != getattr(monitor, f"_{name}").shape or np.isnan(array).any():
-                    raise ValueError(name)
+                    raise ValueError(f"{name} has another shape")
                 setattr(monitor, f"_{name}", array)
-            monitor.n_unknown, monitor._negative = int(content["n_unknown"]), content["negative"]
-            kind = monitor._open[0][0][0].dtype
-            kept = [
-                [[_values(v).astype(kind) for v in pair] for pair in own] for own in content["open"]
-            ]
-            if [[len(pair) for pair in own] for own in kept] != [
-                [len(pair) for pair in own] for own in monitor._open
-            ]:
-                raise ValueError("open")
-            monitor._open = kept
-            monitor._waiting = {
-                str(name): (int(code), float(value))
-                for name, (code, value) in content["waiting"].items()
-            }
-            if any(not -1 <= code < len(monitor.groups) for code, _ in monitor._waiting.values()):
-                raise ValueError("waiting")
-            monitor.history = [GapState(**state) for state in content["history"]]
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelFileError(f"The saved GapMonitor is damaged: {error!r}.") from error
+            if [len(own) for own in saved.open] != [len(own) for own in monitor._open]:
+                raise ValueError("open has another shape")
+            if any(not -1 <= code < len(monitor.groups) for code, _ in saved.waiting.values()):
+                raise ValueError("waiting names an unknown group")
+        except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+            raise ModelFileError(f"The saved GapMonitor is damaged: {error}.") from error
+        kind = monitor._open[0][0][0].dtype
+        monitor._open = [
+            [[np.array(side, dtype=kind) for side in pair] for pair in own] for own in saved.open
+        ]
+        monitor.n_unknown, monitor._negative = saved.n_unknown, saved.negative
+        monitor._waiting, monitor.history = saved.waiting, saved.history
         return monitor
 
     def save(self, path: str | Path) -> Path:
@@ -557,9 +565,6 @@ class GapMonitor:
         except (ValueError, RecursionError) as error:
             raise ModelFileError(f"{path} does not hold a GapMonitor: {error}") from error
         return cls.from_dict(content)
-
-
-_ARRAYS = ("sums", "sizes", "capital")
 
 
 def _factorise(sensitive_features: Any) -> tuple[NDArray[Any], Any]:
@@ -582,18 +587,6 @@ def _factorise(sensitive_features: Any) -> tuple[NDArray[Any], Any]:
         for row in found
     ]
     return np.where((table < 0).any(axis=1), -1, codes), texts
-
-
-def _values(given: Any) -> FloatArray:
-    """Return decisions or scores of a file; raise unless they lie in [0, 1]."""
-    values = np.asarray(given, dtype=np.float64).reshape(-1)
-    if not ((values >= 0.0) & (values <= 1.0)).all():
-        raise ValueError("open")
-    return values
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def rate_limits(sums: FloatArray, sizes: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
