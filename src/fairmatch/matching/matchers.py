@@ -29,7 +29,7 @@ from fairmatch.people.checks import (
     refuse_other_order,
 )
 from fairmatch.people.encoding import Points, as_table, read_points
-from fairmatch.people.groups import Criterion, Groups, read_criterion
+from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
 from fairmatch.people.similarity import read_similarity
 
@@ -240,7 +240,7 @@ class OptimalTransportMatcher:
         found = []
         for number, part in enumerate(parts):
             if self.batch_size is not None:
-                found.append(self._couple_batches(people, part, points))
+                found.append(self._couple_batches(people, part, points, self.batch_size))
             elif self._wants_blocks(part):
                 folder = None if keep is None else Path(keep) / f"part-{number}"
                 more: dict[str, Any] = {"n_jobs": n_jobs, "keep": folder, "progress": progress}
@@ -269,16 +269,14 @@ class OptimalTransportMatcher:
             return len(part.source_rows) * len(part.target_rows) > WHOLE_PAIRS
         return self.block_size is not None
 
+    @property
+    def _proof(self) -> dict[str, Any]:
+        return {"tolerance": self.tolerance, "on_unproven": self.on_unproven}
+
     def _couple(self, people: People, part: Comparison, points: Points) -> Coupling:
         first, second = part.in_order
-        plan = solve_transport(
-            points[first],
-            points[second],
-            *part.masses(people),
-            tolerance=self.tolerance,
-            random_state=self.random_state,
-            on_unproven=self.on_unproven,
-        )
+        sides, seed = (points[first], points[second]), self.random_state
+        plan = solve_transport(*sides, *part.masses(people), random_state=seed, **self._proof)
         pairs = first[plan.source], second[plan.target], plan.mass
         return couple(people, part, *pairs, certificate=plan.certificate)
 
@@ -300,34 +298,29 @@ class OptimalTransportMatcher:
         pairs = first[plan.source], second[plan.target], plan.flow / plan.flow.sum()
         return couple(people, part, *pairs, certificate=proof)
 
-    def _couple_batches(self, people: People, part: Comparison, points: Points) -> Coupling:
-        assert self.batch_size is not None
+    def _couple_batches(
+        self, people: People, part: Comparison, points: Points, batch_size: int
+    ) -> Coupling:
         rows = part.in_order
-        size = min(self.batch_size, len(rows[0]), len(rows[1]))
+        size = min(batch_size, len(rows[0]), len(rows[1]))
         n_batches = -(-max(len(rows[0]), len(rows[1])) // size)
         generator = np.random.default_rng(self.random_state)
         drawn = [_draw(r, size, n_batches, people.weights, generator) for r in rows]
         pairs = []
         for source, target in zip(*drawn, strict=True):
-            plan = solve_transport(
-                points[source],
-                points[target],
-                tolerance=self.tolerance,
-                on_unproven=self.on_unproven,
-            )
+            plan = solve_transport(points[source], points[target], **self._proof)
             pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
         first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
         # There is no certificate: a batch's bound does not hold for the best plan of all rows.
-        errors = (
-            _total_variation(np.bincount(at, mass, len(points)).astype(np.float64), r, people.mass)
-            for at, r in zip((first, second), rows, strict=True)
-        )
+        errors = []
+        for at, own in zip((first, second), rows, strict=True):
+            found, wanted = np.bincount(at, mass, len(points))[own], people.mass[own]
+            errors.append(float(np.abs(found - wanted / wanted.sum()).sum() / 2.0))
         return couple(people, part, first, second, mass, marginal_error=max(errors))
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
         """Return the partner of every source point, for two groups of equal size."""
-        more: dict[str, Any] = {"tolerance": self.tolerance, "on_unproven": self.on_unproven}
-        plan = solve_transport(source_points, target_points, **more)
+        plan = solve_transport(source_points, target_points, **self._proof)
         partner = np.empty(len(source_points), dtype=np.intp)
         partner[plan.source] = plan.target
         return partner
@@ -347,10 +340,6 @@ def _draw(
     decks = -(-n_batches * size // len(rows))
     drawn = np.concatenate([generator.permutation(rows) for _ in range(decks)])
     return drawn[: n_batches * size].reshape(n_batches, size)
-
-
-def _total_variation(mass: FloatArray, rows: IndexArray, wanted: FloatArray) -> float:
-    return float(np.abs(mass[rows] - wanted[rows] / wanted[rows].sum()).sum() / 2.0)
 
 
 # The larger group of a sample has at least this share of its rows. docs/evidence/large-tables.md
@@ -413,20 +402,12 @@ def match_people(
         part = sample_part(part, most_rows, positive, generator)
         rows = np.sort(np.concatenate([part.source_rows, part.target_rows]))
         groups = people.groups.take(rows)
-        if isinstance(matcher, OptimalTransportMatcher) and isinstance(X, Points):
-            # These people are parsed already.
-            codes = sorted({part.source, part.target})
-            labels = tuple(groups.labels[code] for code in codes)
-            two = Groups(np.searchsorted(codes, groups.codes), labels)
-            known = replace(people, table=None, strata=None).take(rows)
-            own = matcher.match_people(replace(known, groups=two), X[rows])
-        else:
-            own = matcher.match(
-                X[rows],
-                groups.names(),
-                None if positive is None else positive[rows].astype(np.int64),
-                sample_weight=None if people.weights is None else people.weights[rows],
-            )
+        own = matcher.match(
+            X[rows],
+            groups.names(),
+            None if positive is None else positive[rows].astype(np.int64),
+            sample_weight=None if people.weights is None else people.weights[rows],
+        )
         check_coupling(own, optional=False)
         own.check_groups(groups)
         found.append(
