@@ -65,17 +65,18 @@ class Frontier:
     @property
     def fairest(self) -> Point:
         """The plan of least cost among those with the least mean score gap."""
-        known = [point for point in self.points if point.price == np.inf]
-        return known[0] if known else self.at_price(np.inf)
+        return self.at_price(np.inf)
 
     @property
     def nearest(self) -> Point:
         """The plan of least cost among all plans."""
-        known = [point for point in self.points if point.price == 0.0]
-        return known[0] if known else self.at_price(0.0)
+        return self.at_price(0.0)
 
     def at_price(self, price: float) -> Point:
-        """Return an optimal plan at a price, and keep it."""
+        """Return an optimal plan at a price. It is found once, and kept."""
+        for point in self.points:
+            if point.price == price:
+                return point
         near = min(self.points, key=lambda point: abs(point.price - price), default=None)
         end = price in (0.0, np.inf)
         plan = self._transport.solve(
@@ -91,10 +92,9 @@ class Frontier:
 
     def at_slack(self, slack: float) -> Coupling:
         """Return the coupling of least cost whose mean score gap is at most ``slack`` too large."""
-        if slack == 0.0:
-            return self._mix(self.fairest, self.fairest, 0.0, self.fairest.bound)
-        if self.nearest.excess <= slack:
-            return self._mix(self.nearest, self.nearest, 0.0, self.nearest.bound)
+        if slack == 0.0 or self.nearest.excess <= slack:
+            end = self.fairest if slack == 0.0 else self.nearest
+            return self._mix(end, end, 0.0, end.bound)
         fair, near = self.fairest, self.nearest
         share, bound = 0.0, near.bound
         while fair.cost > self._transport.rounding:
@@ -466,19 +466,9 @@ def _part_curve(frontier: Frontier, accuracy: float) -> MatchingCurve:
     random = _random_cost(frontier)
     frontier.refine(accuracy * max(random - frontier.nearest.cost, 0.0))
     slack, cost = _hull([(point.excess, point.cost) for point in frontier.points])
-    fair, part, scores = frontier.fairest.plan, frontier.part, frontier.scores
-    first, second = part.in_order
-    gaps = np.abs(scores[first[fair.source]] - scores[second[fair.target]])
-    labels = frontier.people.groups.labels
-    return MatchingCurve(
-        slack,
-        cost,
-        float(gaps @ fair.mass),
-        random,
-        (labels[part.source], labels[part.target]),
-        part.label,
-        part.weight,
-    )
+    fair = frontier.at_slack(0.0)
+    least_gap = fair.gap(frontier.scores)
+    return MatchingCurve(slack, cost, least_gap, random, fair.groups, fair.label, fair.weight)
 
 
 def _joined(curves: list[MatchingCurve]) -> MatchingCurve:
