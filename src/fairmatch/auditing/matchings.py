@@ -83,6 +83,12 @@ class PairMatcher:
         """The people of the two groups."""
         return self.sample.pair(self.codes)
 
+    @property
+    def features(self) -> FloatArray:
+        """Their features, if there is a table."""
+        assert self.pair.features is not None
+        return self.pair.features
+
     @cached_property
     def scores(self) -> FloatArray:
         """Their scores, as shares of the range of scores."""
@@ -107,14 +113,12 @@ class PairMatcher:
 
     def _highest_cost(self, cost: float) -> float:
         """Return the cost of the matching by rank if tied scores are matched at greatest cost."""
-        features = self.pair.features
-        assert features is not None
         if self.by_rank.undetermined == 0.0:
             return cost
         # |x + x'|² and -|x - x'|² differ by a constant that the marginals fix. So the nearest
         # matching to the mirror image is the farthest matching.
-        mirrored = np.where((self.pair.codes == 1)[:, None], -features, features)
-        return max(self._coupled(mirrored).transport_cost(features), cost)
+        mirrored = np.where((self.pair.codes == 1)[:, None], -self.features, self.features)
+        return max(self._coupled(mirrored).transport_cost(self.features), cost)
 
     @cached_property
     def frontier(self) -> tuple[Frontier, Coupling]:
@@ -146,9 +150,7 @@ class PairMatcher:
         return found
 
     def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
-        features = self.pair.features
-        assert features is not None
-        return squared_distances(features[rows], features[others])
+        return squared_distances(self.features[rows], self.features[others])
 
     def near(self) -> Pairs:
         """Return each person's nearest people among those drawn, as positions in the sample."""
@@ -216,55 +218,62 @@ class PairMatcher:
             n_sampled=sampled,
             is_sample=sum(sampled) < sum(self.data.sizes[code] for code in self.codes),
             matched_gaps=tuple(self._matched(name, c) for name, c in couplings.items()),
-            transport=self._transport(couplings["marginal"]) if "marginal" in couplings else None,
+            transport=self._transport() if "marginal" in couplings else None,
             groups=(first, second),
             unproven=unproven,
             nearest_fair=self._nearest_fair() if len(couplings.keys() & _NEAR) == 2 else None,
             reach=() if self.pair.features is None else self._reach(),
         )
 
+    @cached_property
+    def _span(self) -> tuple[float, float]:
+        """The transport cost of the nearest matching, and of a random one."""
+        smallest = self.found[0]["marginal"].transport_cost(self.features)
+        return smallest, float(self.pair.random_costs.sum())
+
+    def _position(self, cost: float) -> float | None:
+        """Return where a cost lies between the nearest matching (0) and a random one (1)."""
+        smallest, random = self._span
+        if random - smallest <= 1e-12 * max(random, 1.0):
+            return None
+        return (cost - smallest) / (random - smallest)
+
     def _nearest_fair(self) -> NearestFair:
-        features, random = self.pair.features, float(self.pair.random_costs.sum())
-        assert features is not None
-        couplings = self.found[0]
-        coupling, nearest = couplings["nearest_fair"], couplings["marginal"]
-        columns = self._features(coupling, nearest)
-        span = nearest.transport_cost(features), random
-        gap, least = coupling.gap(self.scores), couplings["fair"].gap(self.scores)
+        coupling = self.found[0]["nearest_fair"]
+        least = self.found[0]["fair"].gap(self.scores)
         assert coupling.certificate is not None
-        cost = coupling.transport_cost(features)
+        cost = coupling.transport_cost(self.features)
         return NearestFair(
             slack=self.data.width * POSITION_SLACK,
-            score_gap=self.data.width * gap,
+            score_gap=self.data.width * coupling.gap(self.scores),
             least_gap=self.data.width * least,
             cost=cost,
-            smallest=span[0],
-            random=random,
-            position=_relative(cost, *span),
-            strict_position=_relative(self.frontier[0].fairest.cost, *span),
-            features=columns,
-            curve=self._curve(least, *span),
+            smallest=self._span[0],
+            random=self._span[1],
+            position=self._position(cost),
+            strict_position=self._position(self.frontier[0].fairest.cost),
+            features=self._features(coupling),
+            curve=self._curve(least),
             solver_gap=coupling.certificate.relative_gap,
         )
 
-    def _curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
+    def _curve(self, least_gap: float) -> tuple[CurvePoint, ...]:
         """Return points of the curve: mean score gap, least cost and position."""
-        frontier, points, width = self.frontier[0], list[CurvePoint](), self.data.width
+        frontier, points = self.frontier[0], list[CurvePoint]()
+        smallest, random = self._span
         frontier.refine(_HEIGHT[self._is_only] * max(random - smallest, 0.0))
         for point in frontier.points:
-            gap = width * (least_gap + point.excess)
+            gap = self.data.width * (least_gap + point.excess)
             # Rounding may leave two points at one gap. Only points at which the curve falls stay.
             if not points or (gap > points[-1].gap and point.cost < points[-1].cost):
-                position = _relative(point.cost, smallest, random)
-                points.append(CurvePoint(gap, point.cost, position))
+                points.append(CurvePoint(gap, point.cost, self._position(point.cost)))
         return tuple(points)
 
-    def _features(self, coupling: Coupling, nearest: Coupling) -> tuple[FeatureCost, ...]:
+    def _features(self, coupling: Coupling) -> tuple[FeatureCost, ...]:
         """Return the cost of a matching by column, the largest part first."""
-        features, random = self.pair.features, self.pair.random_costs
-        assert features is not None
-        costs, least = (own.costs_by_feature(features) for own in (coupling, nearest))
-        total = float(costs.sum())
+        couplings = coupling, self.found[0]["marginal"]
+        costs, least = (own.costs_by_feature(self.features) for own in couplings)
+        total, random = float(costs.sum()), self.pair.random_costs
         parts = [
             FeatureCost(
                 name=name,
@@ -316,23 +325,20 @@ class PairMatcher:
             second_only=float(mass[~first & second].sum()),
         )
 
-    def _transport(self, nearest: Coupling) -> Transport:
-        features, random = self.pair.features, self.pair.random_costs
-        assert features is not None
-        cost, smallest = (own.transport_cost(features) for own in (self.fair, nearest))
-        high = self._highest_cost(cost)
-        certificate = nearest.certificate
+    def _transport(self) -> Transport:
+        certificate = self.found[0]["marginal"].certificate
         assert certificate is not None
-        span = smallest, float(random.sum())
+        cost = self.fair.transport_cost(self.features)
+        high = self._highest_cost(cost)
         return Transport(
             cost=cost,
             cost_high=high,
             undetermined=self.by_rank.undetermined,
-            smallest=smallest,
-            random=span[1],
-            relative=_relative(cost, *span),
-            relative_high=_relative(high, *span),
-            features=self._features(self.fair, nearest),
+            smallest=self._span[0],
+            random=self._span[1],
+            relative=self._position(cost),
+            relative_high=self._position(high),
+            features=self._features(self.fair),
             solver_gap=certificate.relative_gap,
         )
 
@@ -373,12 +379,6 @@ def _counted_mean(
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(means / n_people, [tail, 1.0 - tail])
     return float(low), float(high)
-
-
-def _relative(cost: float, smallest: float, random: float) -> float | None:
-    if random - smallest <= 1e-12 * max(random, 1.0):
-        return None
-    return (cost - smallest) / (random - smallest)
 
 
 def join_pairs(matchers: list[PairMatcher]) -> dict[str, Pairs]:
