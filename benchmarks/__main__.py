@@ -24,12 +24,13 @@ RARE = (
 )
 HEAD = """# Benchmarks
 
-Ratios of two things, because machines differ and are noisy. Written by `make bench`; do not edit by
-hand. Each topic stands in a file of its own, with its records below. Short topics measure both
-things in one run. The long ones (parquet, growth, match_rows, paths, million) and blocks may be put
-together from parts that were measured at different moments on a busy machine; they compare CPU
-time. The studies of fair fits (fair_fit, kept, uneven, promise) keep a record of every run, with
-the code that was measured.
+Most figures are ratios of two measurements, because times depend on the machine. `make bench`
+writes this page; do not edit it by hand. Each topic is a module in `benchmarks/`. Short topics
+measure both things in one run. For the long topics (parquet, growth, match_rows, paths, million)
+and for blocks, the two things may have been measured at different times on a busy machine, so they
+compare CPU time. The studies of fair fits (fair_fit, kept, uneven, promise) keep a record of every
+run, with the version of the code as a label in brackets ("before", "after", "floor" and so on).
+Rows with a goal are of the newest of these versions.
 """
 
 

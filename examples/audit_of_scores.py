@@ -9,7 +9,8 @@ the groups. With the applicants' features it also shows who is treated like whom
 # %%
 # The scores
 # ----------
-# Here a logistic regression plays the unknown model. All scores are out-of-fold predictions.
+# In this example the "unknown" model is a logistic regression. All scores are out-of-fold
+# predictions.
 
 import matplotlib.pyplot as plt
 from sklearn.linear_model import LogisticRegression

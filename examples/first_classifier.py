@@ -5,9 +5,9 @@ A first classifier
 A network predicts who earns more than $50,000. It accepts men far more often than women. A second
 network is trained on the same rows to treat similar women and men alike.
 
-You do not need to know optimal transport to use it. Every woman in the table is matched with the
-most similar men, and a penalty on the differences between the scores of matched people is added to
-the loss.
+fairmatch matches the women and men in the table so that partners are as similar as possible
+(optimal transport). It then adds a penalty to the loss: the mean difference between the scores of
+matched people.
 """
 
 # %%

@@ -9,8 +9,8 @@ title and similar experience?
 # %%
 # The staff
 # ---------
-# Half of the men are heads of a department, and a fifth of the women. Within a title women earn
-# four per cent less.
+# Of the men, 20% are directors and 30% are heads of a department; of the women, 5% and 25%. Women
+# with the same title and experience as men earn 4% less.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +45,7 @@ print(f"{one.group} minus {one.reference}: {one.marginal:+.0f} overall, "
       f"{one.adjusted.value:+.0f} with the same title and years "
       f"[{one.adjusted.low:+.0f}, {one.adjusted.high:+.0f}]")  # fmt: skip
 print(f"In per cent: {one.percent.value:+.1%} [{one.percent.low:+.1%}, {one.percent.high:+.1%}]")
-print(f"Mean size of the differences {one.absolute:.0f}; by chance {one.chance:.0f}")
+print(f"Mean absolute difference {one.absolute:.0f}; expected by chance {one.chance:.0f}")
 
 # %%
 # The figure shows the difference within every stratum; larger dots are larger strata. The dashed

@@ -2,8 +2,8 @@ r"""
 Log a model with MLflow, with its gaps and its card
 ===================================================
 
-Store a model's gaps together with the model. Here MLflow logs three versions of a model with
-accuracy, gap and model card, and serves one of them.
+This example logs three versions of a model with MLflow, each with its accuracy, its gap and its
+model card, and serves one of them.
 """
 
 # %%

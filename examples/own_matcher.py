@@ -28,7 +28,7 @@ where = [columns.index("credit_amount"), columns.index("duration_months")]
 
 
 class MatchByLoan:
-    """Match applicants who ask for the same: an amount for a time."""
+    """Match applicants who ask for a similar amount and duration."""
 
     def match(self, X, sensitive_features, y=None, *, sample_weight=None):
         asked = np.asarray(X)[:, where].mean(axis=1)

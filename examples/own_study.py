@@ -2,9 +2,10 @@ r"""
 Your own study
 ==============
 
-You can run the paper's experiments on any table and with any classifier, with the same splits and
-measures, and resume them from records. A study is described in a short TOML file; ``python -m paper
-run --spec`` runs it from the command line. Here it is run from Python.
+You can run the paper's experiments on your own table and with your own classifier. All methods use
+the same splits and measures, and an interrupted study continues from its records. You describe the
+study in a short TOML file. ``python -m paper run --spec`` runs it from the command line; this
+example runs it from Python.
 """
 
 # %%
@@ -56,8 +57,8 @@ weights = [0.0, 0.25, 0.5, 0.75, 1.0]
 # %%
 # Run
 # ---
-# Two random splits of our table. The other methods are compared with the two unconstrained models.
-# Recorded runs are skipped.
+# The study has two random splits of our table. It includes two unconstrained models, with which the
+# others are compared. Recorded runs are skipped.
 
 study = extend_study(Study.of(FULL, n_seeds=2), folder / "study.toml")
 methods = ["unfair", "shifted", "trees-unfair", "trees-ftm"]

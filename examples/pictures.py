@@ -91,7 +91,7 @@ def plain_trees():
 
 
 def save(figure, path: Path) -> None:
-    """Write a figure whose bytes depend on nothing but what it shows."""
+    """Write a figure without a date, so that the same figure gives the same bytes."""
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
     print(path)

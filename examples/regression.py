@@ -26,7 +26,8 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 )
 
 # %%
-# With ``max_gap=1.0`` the mean predictions for women and men differ by at most one hour.
+# ``max_gap=1.0`` asks for mean predictions for women and men that differ by at most one hour on
+# held-out rows.
 
 model = FTMBoostingRegressor(
     LGBMRegressor(n_estimators=100, n_jobs=1),

@@ -2,8 +2,8 @@ r"""
 Three classes in order
 ======================
 
-Education in three bands, predicted from the other columns of Adult, for women and men: gaps of
-every class, offsets by group, and a fair model.
+This example predicts education in three ordered bands from the other columns of Adult. It compares
+plain trees, the same trees with offsets by group, and a fair model.
 """
 
 # %%
@@ -33,7 +33,8 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 # %%
 # Three models
 # ------------
-# The plain trees, the same trees with offsets by sex, and trees that treat matched people alike.
+# *Offsets* are added to the class probabilities of each sex after training. *FTM* trains the trees
+# to treat matched people alike.
 
 trees = LGBMClassifier(n_estimators=60, n_jobs=1, verbose=-1)
 models = {

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 
 class ShiftedLogistic(ClassifierMixin, BaseEstimator):
-    """A logistic regression; part of the gap between the groups' mean log-odds is taken away."""
+    """A logistic regression that removes part of the gap between the groups' mean log-odds."""
 
     def __init__(self, shift=0.0):
         self.shift = shift

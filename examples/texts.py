@@ -2,16 +2,16 @@ r"""
 Similarity of texts
 ===================
 
-A model scores applications that consist of short texts. Which applicants are similar? An embedding
-of the texts decides: here TF-IDF and a singular value decomposition from scikit-learn. Any other
-embedding can be used in the same way.
+A model scores applications that consist of short texts. Which applicants are similar? Here the
+distance between two people is that of their text embeddings: TF-IDF and a singular value
+decomposition from scikit-learn. Any other embedding can be used in the same way.
 """
 
 # %%
 # The applications
 # ----------------
-# Authors of two schools write about the same three trades. School b prefers other words for
-# everything that does not matter.
+# Authors of two schools write about the same three trades. Both schools use the same words for the
+# trade; all other words differ.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,7 +50,7 @@ chance = np.array([TRADES[own] for own in trade]) + 0.015 * (years - 10) + 0.1 *
 y = (random.random(n_people) < chance).astype(int)
 
 # %%
-# An embedding of the texts, in which the trade decides who is near to whom. Years count too.
+# In this embedding, people of the same trade are near to each other. Years of experience count too.
 
 features = TfidfVectorizer().fit_transform(text)
 embedding = TruncatedSVD(6, random_state=0).fit_transform(features).astype(np.float32)
@@ -69,8 +69,8 @@ print(f"partners of the same trade: {coupling.mass @ same:.0%}")
 # %%
 # Train by the embedding
 # ----------------------
-# The trees see the words; whom they must treat alike is decided by the embedding. It needs a row
-# for every row of the fit. With ``max_gap=``, the model itself takes the rows that it holds out.
+# The trees use the words as features. The embedding defines which people they should treat alike.
+# It has one row for every row that you pass to ``fit``, also with ``max_gap=``.
 
 trees = LGBMClassifier(n_estimators=60, n_jobs=1)
 half = np.arange(n_people) < n_people // 2

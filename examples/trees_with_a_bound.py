@@ -7,8 +7,9 @@ gap between the groups, and ``fit`` chooses the fairness weight.
 """
 
 # %%
-# A table, as it comes
-# --------------------
+# The table
+# ---------
+# It needs no preparation.
 
 import matplotlib.pyplot as plt
 from lightgbm import LGBMClassifier
