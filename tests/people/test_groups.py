@@ -95,8 +95,8 @@ def test_small_groups_are_pooled():
     assert groups.pooled(1) is groups
     with pytest.raises(GroupError, match="nothing is left"):
         groups.pooled(6)
-    with pytest.raises(GroupError, match="called 'a' already"):
-        groups.pooled(2, label="a")
+    with pytest.raises(GroupError, match="called 'other' already"):
+        read_groups(["other"] * 5 + ["b"] * 5 + ["c", "d"]).pooled(2)
 
 
 def test_methods_of_two_groups_say_so():

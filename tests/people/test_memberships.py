@@ -38,7 +38,7 @@ def test_rows_are_rounded_and_then_sum_to_one():
         ([[0.5, np.nan]], "1 row: the first is row 0"),
         ([[1.0]], "At least two columns"),
         ([0.5, 0.5], "one column per group"),
-        (np.empty((0, 2)), "table is empty"),
+        (np.empty((0, 2)), "is empty"),
         ([["x", "y"]], "numeric"),
     ],
 )

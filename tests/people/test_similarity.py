@@ -94,7 +94,7 @@ def test_errors_say_what_to_do(people):
         read_similarity("relevanz", X)
     with pytest.raises(ColumnError, match="Did you mean 'age'"):
         read_similarity(["agee"], X)
-    with pytest.raises(InputError, match="Every weight of similarity is 0"):
+    with pytest.raises(InputError, match="gives no column a positive weight"):
         read_similarity({"age": 0.0}, X)
     with pytest.raises(InputError, match="one row per person"):
         read_similarity(np.zeros(200), X)

@@ -27,28 +27,6 @@ def _group_names(sensitive_features: SensitiveFeatures) -> "pd.Series[str]":
     return first.str.cat(others, sep=", ") if len(others.columns) else first
 
 
-def _choose(
-    people: pd.DataFrame, y: "pd.Series[int]", sensitive: str | Sequence[str]
-) -> dict[str, Any]:
-    """Return the fields of a dataset that depend on the choice of sensitive attributes."""
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    known = ["sex", "race"]
-    if not names or len(set(names)) < len(names) or not set(names) <= set(known):
-        raise InputError(
-            f"sensitive must be one of {', '.join(map(repr, known))}, or a list of them without "
-            f"repetition; got {sensitive!r}."
-        )
-    attributes = people[known].astype(str)
-    features = attributes[sensitive] if isinstance(sensitive, str) else attributes[names]
-    rates = y.groupby(_group_names(features)).mean()  # sorted by the groups' names
-    return {
-        "X": people.drop(columns=names),
-        "sensitive_features": features,
-        "groups": tuple(rates.index),
-        "favoured_group": str(rates.idxmax()),
-    }
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A prepared benchmark table: features, labels, groups, and what they mean.
@@ -122,10 +100,42 @@ class Dataset:
         return SOURCES[self.name].page
 
 
-def _dataset(name: str, **fields: Any) -> Dataset:
-    source = SOURCES[name]
-    about = {key: getattr(source, key) for key in ("positive_label", "batch_size", "description")}
-    return Dataset(name=name, **about, **fields)
+def _dataset(
+    name: str,
+    X: pd.DataFrame,
+    y: "pd.Series[int]",
+    sensitive_features: SensitiveFeatures,
+    groups: tuple[str, ...] = (),
+) -> Dataset:
+    """Return a dataset; its groups are in sorted order, unless they are named in another one."""
+    rates = y.groupby(_group_names(sensitive_features)).mean()
+    return Dataset(
+        name=name,
+        X=X,
+        y=y,
+        sensitive_features=sensitive_features,
+        groups=groups or tuple(rates.index),
+        favoured_group=str(rates.idxmax()),
+        positive_label=SOURCES[name].positive_label,
+        batch_size=SOURCES[name].batch_size,
+        description=SOURCES[name].description,
+    )
+
+
+def _chosen(
+    name: str, people: pd.DataFrame, y: "pd.Series[int]", sensitive: str | Sequence[str]
+) -> Dataset:
+    """Return a dataset whose groups are formed by the sensitive attributes that were chosen."""
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    known = ["sex", "race"]
+    if not names or len(set(names)) < len(names) or not set(names) <= set(known):
+        raise InputError(
+            f"sensitive must be one of {', '.join(map(repr, known))}, or a list of them without "
+            f"repetition; got {sensitive!r}."
+        )
+    attributes = people[known].astype(str)
+    features = attributes[sensitive] if isinstance(sensitive, str) else attributes[names]
+    return _dataset(name, people.drop(columns=names), y, features)
 
 
 def _in_words(table: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -185,7 +195,7 @@ def load_acsincome(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     for column in _ACS_CODES:  # in the order of the codes, written without a decimal point
         category = people[column].astype("category")
         people[column] = category.cat.rename_categories(str)
-    return _dataset("acsincome", y=y, **_choose(people, y, sensitive))
+    return _chosen("acsincome", people, y, sensitive)
 
 
 def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
@@ -218,22 +228,19 @@ def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     >>> load_adult(sensitive=["sex", "race"]).groups[2]
     'female, Black'
     """
-    raw = pd.concat(
-        [
-            pd.read_csv(
-                BytesIO(read_content(file)),
-                header=None,
-                names=list(SOURCES["adult"].columns),
-                comment="|",  # adult.test opens with a comment line
-                skipinitialspace=True,
-                na_values=["?"],
-                keep_default_na=False,
-            )
-            for file in SOURCES["adult"].files
-        ],
-        ignore_index=True,
-    )
-    raw = raw.dropna().reset_index(drop=True)
+    parts = [
+        pd.read_csv(
+            BytesIO(read_content(file)),
+            header=None,
+            names=list(SOURCES["adult"].columns),
+            comment="|",  # adult.test opens with a comment line
+            skipinitialspace=True,
+            na_values=["?"],
+            keep_default_na=False,
+        )
+        for file in SOURCES["adult"].files
+    ]
+    raw = pd.concat(parts).dropna().reset_index(drop=True)
     # fnlwgt is the sampling weight of the census, not a trait of the person.
     people = raw.drop(columns=["fnlwgt", "income"])
     people["sex"] = people["sex"].str.lower()
@@ -241,7 +248,7 @@ def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     y = raw["income"].str.startswith(">50K").astype("int64").rename("income_over_50k")
     for column in people.select_dtypes(exclude="number").columns:
         people[column] = people[column].astype("category")
-    return _dataset("adult", y=y, **_choose(people, y, sensitive))
+    return _chosen("adult", people, y, sensitive)
 
 
 def load_bank() -> Dataset:
@@ -277,14 +284,8 @@ def load_bank() -> Dataset:
         words = X[column].str.removesuffix(".").str.replace(".", " ")
         X[column] = pd.Categorical(words, categories=SOURCES["bank"].levels.get(str(column)))
     groups = (raw["age"] >= 25).map({False: "under 25", True: "25 and over"})
-    return _dataset(
-        "bank",
-        X=X,
-        y=(raw["y"] == "yes").astype("int64").rename("subscribed"),
-        sensitive_features=groups.rename("age_group"),
-        groups=("under 25", "25 and over"),
-        favoured_group="under 25",
-    )
+    y = (raw["y"] == "yes").astype("int64").rename("subscribed")
+    return _dataset("bank", X, y, groups.rename("age_group"), ("under 25", "25 and over"))
 
 
 def load_dutch() -> Dataset:
@@ -310,14 +311,9 @@ def load_dutch() -> Dataset:
     """
     (file,) = SOURCES["dutch"].files
     raw = pd.read_csv(BytesIO(read_content(file)))
-    return _dataset(
-        "dutch",
-        X=_in_words(raw[list(SOURCES["dutch"].levels)].copy(), "dutch"),
-        y=raw["occupation"].astype("int64").rename("high_level_occupation"),
-        sensitive_features=raw["sex"],
-        groups=("female", "male"),
-        favoured_group="male",
-    )
+    X = _in_words(raw[list(SOURCES["dutch"].levels)].copy(), "dutch")
+    y = raw["occupation"].astype("int64").rename("high_level_occupation")
+    return _dataset("dutch", X, y, raw["sex"])
 
 
 def load_german() -> Dataset:
@@ -341,15 +337,10 @@ def load_german() -> Dataset:
     source = SOURCES["german"]
     content = BytesIO(read_content(source.files[0]))
     raw = pd.read_csv(content, sep=" ", header=None, names=list(source.columns))
+    X = _in_words(raw.drop(columns=["personal_status", "credit"]), "german")
+    y = (raw["credit"] == 1).astype("int64").rename("good_credit")
     is_man = raw["personal_status"] != "A92"  # women; all other codes that occur are men's
-    return _dataset(
-        "german",
-        X=_in_words(raw.drop(columns=["personal_status", "credit"]), "german"),
-        y=(raw["credit"] == 1).astype("int64").rename("good_credit"),
-        sensitive_features=is_man.map({False: "female", True: "male"}).rename("sex"),
-        groups=("female", "male"),
-        favoured_group="male",
-    )
+    return _dataset("german", X, y, is_man.map({False: "female", True: "male"}).rename("sex"))
 
 
 _LOADERS: dict[str, Callable[..., Dataset]] = {
@@ -582,19 +573,16 @@ def paper_split(dataset: Dataset, seed: int, *, test_size: float = 0.2) -> Split
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
     table = Table(dataset.X)
     encoder = TableEncoder().fit(table.take(train))
-    encoded = encoder.transform(table)
-    y = np.asarray(dataset.y, dtype=np.int64)
     group = dataset.group
-    names = np.array(dataset.groups)[group]
+    every = {
+        "X": encoder.transform(table),
+        "y": np.asarray(dataset.y, dtype=np.int64),
+        "group": group,
+        "sensitive_features": np.array(dataset.groups)[group],
+    }
     return Split(
-        X_train=encoded[train],
-        X_test=encoded[test],
-        y_train=y[train],
-        y_test=y[test],
-        group_train=group[train],
-        group_test=group[test],
-        sensitive_features_train=names[train],
-        sensitive_features_test=names[test],
+        **{f"{name}_train": values[train] for name, values in every.items()},
+        **{f"{name}_test": values[test] for name, values in every.items()},
         train_index=train,
         test_index=test,
         encoder=encoder,

@@ -43,6 +43,7 @@ from fairmatch.people.checks import (
     read_numbers,
     read_weights,
     refuse_other_order,
+    refuse_twice,
 )
 from fairmatch.people.columns import split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder, code_notes, read_points
@@ -56,7 +57,6 @@ from fairmatch.people.groups import (
     odd_groups,
     read_groups,
     read_known,
-    refuse_twice,
 )
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.memberships import GroupProbabilities

@@ -45,6 +45,13 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
+def refuse_twice(columns: Sequence[Any], name: str) -> None:
+    """Raise if a column is named twice."""
+    twice = [column for column in columns if list(columns).count(column) > 1]
+    if twice:
+        raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
+
+
 def refuse_masked(values: Any, name: str) -> None:
     """Raise if entries are masked, because NumPy would read the values under the mask."""
     if np.ma.isMaskedArray(values) and (n_masked := int(np.ma.getmaskarray(values).sum())):
@@ -114,19 +121,9 @@ def read_scores(
     y_score: ArrayLike, *, name: str = "y_score", n_rows: int | None = None
 ) -> FloatArray:
     """Read scores in [0, 1] as float64."""
-    scores = read_numbers(y_score, name)
-    check_length(scores, n_rows, name)
+    scores = read_finite(y_score, name, n_rows)
     low, high = scores.min(), scores.max()
-    # A comparison with NaN is false, so this one pass also finds NaN and infinities.
     if not (low >= 0.0 and high <= 1.0):
-        bad = ~np.isfinite(scores)
-        if bad.any():
-            raise InputError(
-                f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-                f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite score: score "
-                "those rows, or leave them out.",
-                parameter=name,
-            )
         advice = "turn margins or logits into probabilities first"
         if low >= 0.0 and high <= 100.0:
             advice = "divide percentages by 100"
@@ -136,6 +133,21 @@ def read_scores(
             parameter=name,
         )
     return scores
+
+
+def read_finite(values: ArrayLike, name: str, n_rows: int | None = None) -> FloatArray:
+    """Read a column of finite numbers as float64."""
+    numbers = read_numbers(values, name)
+    check_length(numbers, n_rows, name)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        raise InputError(
+            f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
+            f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite number: fill these "
+            "rows in, or leave them out.",
+            parameter=name,
+        )
+    return numbers
 
 
 def read_numbers(values: ArrayLike, name: str) -> FloatArray:
@@ -169,13 +181,7 @@ def read_labels(
         raise LabelError(
             f"{name} is None, but this measure compares predictions with labels. Pass the labels."
         )
-    array = read_column(y_true, name)
-    check_length(array, n_rows, name)
-    if is_missing(array).any():
-        raise LabelError(
-            f"{name} has {int(is_missing(array).sum())} missing labels, and every row needs one. "
-            "Leave those rows out."
-        )
+    array = read_classes(y_true, name, n_rows)
     positive = np.asarray(array == pos_label, dtype=bool)
     if not positive.any():
         raise LabelError(
@@ -188,6 +194,17 @@ def read_labels(
             f"{', '.join(others[:5])}. Keep two classes, or join the others into one."
         )
     return positive
+
+
+def read_classes(labels: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:
+    """Read a column of labels, none of which may be missing."""
+    array = read_column(labels, name)
+    check_length(array, n_rows, name)
+    if n_missing := int(is_missing(array).sum()):
+        raise LabelError(
+            f"{name} has {n_missing} missing labels, and every row needs one. Leave those rows out."
+        )
+    return array
 
 
 def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray | None:

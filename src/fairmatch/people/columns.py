@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.utils.validation import check_array
 
 from fairmatch.exceptions import ColumnError, InputError
-from fairmatch.people.checks import is_missing, nearest_name
+from fairmatch.people.checks import is_missing, nearest_name, refuse_twice
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -355,6 +355,16 @@ def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> 
         return Column(name, codes, missing, pd.Index(found, dtype=object))
     index = pd.Index(levels, dtype=object)
     return Column(name, index.get_indexer(values), missing, index, fixed=True)
+
+
+def named_columns(table: Any, name: str) -> dict[Any, Values] | None:
+    """Return the columns of a table by name, or None of what is no table."""
+    columns = getattr(table, "column_names", getattr(table, "columns", ()))
+    refuse_twice(list(map(str, columns)), name)
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    return {column: frame[column].to_numpy() for column in frame.columns}
 
 
 def split_column(X: Any, column: str | int) -> tuple[Any, Values]:

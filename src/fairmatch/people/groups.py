@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
+from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
@@ -19,6 +19,7 @@ from fairmatch.people.checks import (
     read_column,
     sorted_values,
 )
+from fairmatch.people.columns import named_columns
 from fairmatch.people.memberships import GroupProbabilities
 
 # The name of the group into which small groups are pooled.
@@ -162,7 +163,7 @@ class Groups:
         sizes = self.sizes()
         return [code for code in self.compared if sizes[code] < min_size]
 
-    def pooled(self, min_size: int, label: Any = OTHER) -> "Groups":
+    def pooled(self, min_size: int) -> "Groups":
         """Return the groups with all that have fewer rows than ``min_size`` joined into one."""
         small = self.small(min_size)
         if not small:
@@ -173,13 +174,13 @@ class Groups:
                 f"Every group has fewer than {min_size} rows ({self.sized()}), so nothing is left "
                 "after pooling. Choose a smaller min_group_size."
             )
-        if label in kept:
+        if OTHER in kept:
             raise GroupError(
-                f"A group is called {label!r} already, so small groups cannot be pooled under "
+                f"A group is called {OTHER!r} already, so small groups cannot be pooled under "
                 "that name. Rename that group."
             )
-        labels = sorted([*kept, label], key=str)
-        names = [label if code in small else known for code, known in enumerate(self.labels)]
+        labels = sorted([*kept, OTHER], key=str)
+        names = [OTHER if code in small else known for code, known in enumerate(self.labels)]
         codes = np.array([labels.index(name) for name in names])[self.codes]
         return replace(
             self,
@@ -337,35 +338,19 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
         return [(None, given)]
     if isinstance(given, GroupProbabilities):
         return [(None, np.asarray(given))]
-    if hasattr(given, "columns") or hasattr(given, "column_names"):
-        import narwhals as nw
-
-        columns: Any = given.column_names if hasattr(given, "column_names") else given.columns
-        refuse_twice(list(map(str, columns)), name)
-        frame = nw.from_native(given, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            names = frame.columns
-            if len(names) == 1:
-                return [(None, frame[names[0]].to_numpy())]
-            return [(column, frame[column].to_numpy()) for column in names]
     if isinstance(given, dict):
         raise InputError(
             f"{name} is a dictionary, and one column or a table is needed. Pass one column, a "
             "table of several attributes, or a two-dimensional array."
         )
+    if columns := named_columns(given, name):
+        return [(own if len(columns) > 1 else None, values) for own, values in columns.items()]
     array = np.asarray(given)
     if array.ndim == 2 and array.shape[1] > 1:
         if isinstance(given, list | tuple) and array.dtype.kind in "US":
             array = np.asarray(given, dtype=object)  # a number among text stays a number
         return [(f"attribute {k + 1}", array[:, k]) for k in range(array.shape[1])]
     return [(None, given)]
-
-
-def refuse_twice(columns: Sequence[Any], name: str) -> None:
-    """Raise if a column is named twice."""
-    twice = [column for column in columns if list(columns).count(column) > 1]
-    if twice:
-        raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
 
 
 def _read_attribute(values: Any, n_rows: int | None, unknown: str | None, name: str) -> Groups:

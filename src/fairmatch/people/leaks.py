@@ -67,12 +67,11 @@ class Leak:
         return f"column {self.column!r} {verb} {what}{share}"
 
 
-def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> list[Leak]:
+def find_leaks(X: Any, sensitive_features: Any) -> list[Leak]:
     r"""Find the columns of a table that give the protected group away.
 
     There is at most one `Leak` per column and attribute, in the order of the table. One-hot columns
-    are examined one by one, each as a sign of one group. Rows without a group are ignored. ``near``
-    is the agreement beyond chance from which a column counts as a near copy.
+    are examined one by one, each as a sign of one group. Rows without a group are ignored.
 
     Notes
     -----
@@ -101,14 +100,14 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
     for _, codes, _ in attributes:
         check_length(codes, len(table), "sensitive_features")
     if len(table) <= _MOST_ROWS:
-        return _search(table.columns, attributes, near)
+        return _search(table.columns, attributes)
     rows = np.sort(np.random.default_rng(0).permutation(len(table))[: _MOST_ROWS // 2])
     few = [(name, codes[rows], labels) for name, codes, labels in attributes]
-    suspects = {leak.column for leak in _search(table.take(rows).columns, few, near)}
-    return _search([c for c in table.columns if c.name in suspects], attributes, near)
+    suspects = {leak.column for leak in _search(table.take(rows).columns, few)}
+    return _search([c for c in table.columns if c.name in suspects], attributes)
 
 
-def _search(columns: Sequence[Column], attributes: Sequence[Attribute], near: float) -> list[Leak]:
+def _search(columns: Sequence[Column], attributes: Sequence[Attribute]) -> list[Leak]:
     """Return the columns that give an attribute away."""
     leaks = []
     for column in columns:
@@ -117,7 +116,7 @@ def _search(columns: Sequence[Column], attributes: Sequence[Attribute], near: fl
             continue
         codes, n_values = _classes(column)
         for name, groups, labels in attributes:
-            if leak := _leak(column, codes, n_values, groups, labels, near):
+            if leak := _leak(column, codes, n_values, groups, labels):
                 kind, group, agreement = leak
                 leaks.append(Leak(column.name, kind, name, group, agreement))
     return leaks
@@ -159,7 +158,6 @@ def _leak(
     n_values: int,
     groups: npt.NDArray[np.intp],
     labels: tuple[Any, ...],
-    near: float,
 ) -> tuple[Literal["copy", "determines", "near"], Any, float] | None:
     n_groups = len(labels)
     if n_groups < 2:
@@ -175,7 +173,7 @@ def _leak(
         if position is not None:
             part = np.column_stack([table[:, position], table.sum(axis=1) - table[:, position]])
         agreement, is_pure = _agreement(part)
-        if agreement >= near and _evidence(part) >= _EVIDENCE:
+        if agreement >= NEAR_COPY and _evidence(part) >= _EVIDENCE:
             group = None if position is None else plain_value(labels[position])
             told = groups if position is None else np.where(known, groups == position, -1)
             is_pure = is_pure or _is_pure_in_order(column, told)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.people.checks import FloatArray, read_numbers
+from fairmatch.people.columns import named_columns
 
 # Probabilities written with four digits may sum to a little more or less than 1.
 _ROUNDED = 1e-3
@@ -110,15 +111,9 @@ def group_probabilities(table: Any, *, labels: Sequence[Any] | None = None) -> G
     >>> round(demographic_parity_gap(None, [1, 1, 0], sensitive_features=groups), 3)
     0.533
     """
-    columns = getattr(table, "column_names", getattr(table, "columns", None))
-    names: tuple[Any, ...] | None = None if columns is None else tuple(map(str, columns))
-    if columns is not None:
-        import narwhals as nw
-
-        frame = nw.from_native(table, eager_only=True)
-        parts = [read_numbers(frame[name].to_numpy(), f"table[{name!r}]") for name in frame.columns]
-        values = np.column_stack(parts) if parts else np.empty((0, 0))
-    else:
+    columns = named_columns(table, "table")
+    names = None if columns is None else tuple(map(str, columns))
+    if columns is None:
         array = np.asarray(table)
         if array.ndim != 2:
             raise InputError(
@@ -126,18 +121,16 @@ def group_probabilities(table: Any, *, labels: Sequence[Any] | None = None) -> G
                 f"{'s' * (array.ndim != 1)}. Pass a table of probabilities.",
                 parameter="table",
             )
-        parts = [read_numbers(array[:, k], "table") for k in range(array.shape[1])]
-        values = np.column_stack(parts) if parts else np.empty((len(array), 0))
-    if labels is not None:
-        names = tuple(labels)
-    names = tuple(range(values.shape[1])) if names is None else names
-    if len(names) != values.shape[1] or len(names) < 2 or len(set(names)) < len(names):
+        columns = dict(enumerate(array.T))
+    names = tuple(labels if labels is not None else names or columns)
+    if len(names) != len(columns) or len(names) < 2 or len(set(names)) < len(names):
         raise GroupError(
-            f"table has {values.shape[1]} columns and the groups are {list(names)}. At least two "
+            f"table has {len(columns)} columns and the groups are {list(names)}. At least two "
             "columns are needed, one for each group, with different names.",
             parameter="table",
         )
-    return GroupProbabilities(_checked(values), names)
+    parts = [read_numbers(own, f"table[{name!r}]") for name, own in columns.items()]
+    return GroupProbabilities(_checked(np.column_stack(parts)), names)
 
 
 def _checked(values: FloatArray) -> FloatArray:

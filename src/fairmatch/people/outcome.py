@@ -1,9 +1,10 @@
 """What a score is: a probability, a vector of class probabilities, or a number."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +17,9 @@ from fairmatch.people.checks import (
     check_length,
     is_missing,
     plain_value,
+    read_classes,
     read_column,
-    read_numbers,
+    read_finite,
     read_scores,
     refuse_masked,
     sorted_values,
@@ -26,148 +28,104 @@ from fairmatch.people.checks import (
 Derivatives = tuple[FloatArray, FloatArray]
 
 
-class Loss(Protocol):
-    """A loss of margins, with the link that turns margins into predictions.
+@dataclass(frozen=True)
+class Loss:
+    r"""A loss of margins, with the link that turns margins into predictions.
 
     A margin is the number that a learner adds up, such as log-odds. Links are canonical: the slope
     of the link is the second derivative of the loss.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name of the loss."""
-
-    def link(self, margins: FloatArray) -> FloatArray:
-        """Return the predictions that belong to margins."""
-
-    def start(self, labels: FloatArray, mass: FloatArray) -> float:
-        """Return the margin of the best constant prediction."""
-
-    def values(self, labels: FloatArray, margins: FloatArray) -> FloatArray:
-        """Return the loss of every row."""
-
-    def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return the first and second derivatives of every row's loss by its margin."""
-
-
-@dataclass(frozen=True)
-class LogisticLoss:
-    r"""The cross-entropy of labels 0 and 1; the margin is the log-odds.
 
     Notes
     -----
-    With :math:`\sigma(z) = 1 / (1 + e^{-z})` the link is :math:`p = \sigma(z)`. The loss is
+    The logistic loss is the cross-entropy of labels 0 and 1; the margin is the log-odds. With
+    :math:`\sigma(z) = 1 / (1 + e^{-z})` the link is :math:`p = \sigma(z)`. The loss is
     :math:`-y \log p - (1 - y) \log(1 - p)`. Its derivatives are :math:`p - y` and
     :math:`p (1 - p)`.
 
+    The squared loss is :math:`(z - y)^2 / 2`; the margin is the prediction. Its derivatives are
+    :math:`z - y` and 1.
+
+    The softmax loss is the cross-entropy of labels 0 to C - 1; there is one margin per class. The
+    link is :math:`p_c = e^{z_c} / \sum_k e^{z_k}` and the loss :math:`-\log p_y`. Its derivatives
+    by the margin of class c are :math:`p_c - 1[y = c]` and :math:`p_c (1 - p_c)`.
+
     Examples
     --------
-    >>> import numpy as np
-    >>> LogisticLoss().values(np.array([0.0, 1.0]), np.array([0.0, 0.0])).round(4).tolist()
+    >>> LOGISTIC.values(np.array([0.0, 1.0]), np.array([0.0, 0.0])).round(4).tolist()
     [0.6931, 0.6931]
-    """
-
-    name: str = "logistic"
-
-    def link(self, margins: FloatArray) -> FloatArray:
-        """Return the probabilities of the positive class."""
-        return np.asarray(expit(margins))
-
-    def start(self, labels: FloatArray, mass: FloatArray) -> float:
-        """Return the log-odds of the share of positive rows."""
-        share = np.clip(np.average(labels, weights=mass), 1e-15, 1.0 - 1e-15)
-        return float(np.log(share / (1.0 - share)))
-
-    def values(self, labels: FloatArray, margins: FloatArray) -> FloatArray:
-        """Return the cross-entropy of every row."""
-        return np.asarray(np.logaddexp(0.0, (1.0 - 2.0 * labels) * margins))
-
-    def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return the probability minus the label, and the variance of the label."""
-        # This is LightGBM's own formula. With it, weight 0 is LightGBM's model to the last bit.
-        signs = 2.0 * labels - 1.0
-        with np.errstate(over="ignore"):  # an infinite odds has no gradient, as it should
-            response = -signs / (1.0 + np.exp(signs * margins))
-        return response, np.abs(response) * (1.0 - np.abs(response))
-
-
-@dataclass(frozen=True)
-class SquaredLoss:
-    r"""Half the squared error; the margin is the prediction.
-
-    Notes
-    -----
-    The loss is :math:`(z - y)^2 / 2`. Its derivatives are :math:`z - y` and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> SquaredLoss().values(np.array([1.0]), np.array([3.0])).tolist()
+    >>> SQUARED.values(np.array([1.0]), np.array([3.0])).tolist()
     [2.0]
-    """
-
-    name: str = "squared"
-
-    def link(self, margins: FloatArray) -> FloatArray:
-        """Return the margins as they are."""
-        return margins
-
-    def start(self, labels: FloatArray, mass: FloatArray) -> float:
-        """Return the mean label."""
-        return float(np.average(labels, weights=mass))
-
-    def values(self, labels: FloatArray, margins: FloatArray) -> FloatArray:
-        """Return half the squared error of every row."""
-        return np.asarray((margins - labels) ** 2 / 2.0)
-
-    def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return the error of every row, and ones."""
-        return margins - labels, np.ones_like(margins)
-
-
-@dataclass(frozen=True)
-class SoftmaxLoss:
-    r"""The cross-entropy of labels 0 to C - 1; there is one margin for each of ``n_classes``.
-
-    Notes
-    -----
-    The link is :math:`p_c = e^{z_c} / \sum_k e^{z_k}` and the loss :math:`-\log p_y`. Its
-    derivatives by the margin of class c are :math:`p_c - 1[y = c]` and :math:`p_c (1 - p_c)`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> SoftmaxLoss().values(np.array([2.0]), np.zeros((1, 3))).round(4).tolist()
+    >>> softmax_loss(3).values(np.array([2.0]), np.zeros((1, 3))).round(4).tolist()
     [1.0986]
     """
 
-    n_classes: int = 0
-    name: str = "softmax"
-
-    def link(self, margins: FloatArray) -> FloatArray:
-        """Return the probability of every class."""
-        return np.asarray(softmax(margins, axis=-1))
-
-    def start(self, labels: FloatArray, mass: FloatArray) -> Any:
-        """Return the logarithms of the shares of the classes, of labels from 0 on."""
-        counts = np.bincount(labels.astype(np.intp), mass, minlength=self.n_classes)
-        shares = counts / mass.sum()
-        return np.log(np.clip(shares, 1e-15, None))
-
-    def values(self, labels: FloatArray, margins: FloatArray) -> FloatArray:
-        """Return the cross-entropy of every row."""
-        own = np.take_along_axis(margins, labels.astype(np.intp)[:, None], axis=1)[:, 0]
-        return np.asarray(logsumexp(margins, axis=1) - own)
-
-    def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return the probabilities minus the label, and the variances of the label."""
-        chances = self.link(margins)
-        first = chances.copy()
-        first[np.arange(len(labels)), labels.astype(np.intp)] -= 1.0
-        return first, chances * (1.0 - chances)
+    name: str
+    #: The predictions that belong to margins.
+    link: Callable[[FloatArray], FloatArray] = field(compare=False)
+    #: The margin of the best constant prediction, of labels and masses.
+    start: Callable[[FloatArray, FloatArray], Any] = field(compare=False)
+    #: The loss of every row, of labels and margins.
+    values: Callable[[FloatArray, FloatArray], FloatArray] = field(compare=False)
+    #: The first and second derivatives of every row's loss by its margin, of labels and margins.
+    derivatives: Callable[[FloatArray, FloatArray], Derivatives] = field(compare=False)
 
 
-LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
+# The functions have names, so that losses can be pickled.
+def _log_odds(labels: FloatArray, mass: FloatArray) -> float:
+    share = np.clip(np.average(labels, weights=mass), 1e-15, 1.0 - 1e-15)
+    return float(np.log(share / (1.0 - share)))
+
+
+def _logistic(labels: FloatArray, margins: FloatArray) -> FloatArray:
+    return np.asarray(np.logaddexp(0.0, (1.0 - 2.0 * labels) * margins))
+
+
+def _logistic_derivatives(labels: FloatArray, margins: FloatArray) -> Derivatives:
+    # This is LightGBM's own formula. With it, weight 0 is LightGBM's model to the last bit.
+    signs = 2.0 * labels - 1.0
+    with np.errstate(over="ignore"):  # an infinite odds has no gradient, as it should
+        response = -signs / (1.0 + np.exp(signs * margins))
+    return response, np.abs(response) * (1.0 - np.abs(response))
+
+
+def _mean(labels: FloatArray, mass: FloatArray) -> float:
+    return float(np.average(labels, weights=mass))
+
+
+def _half_square(labels: FloatArray, margins: FloatArray) -> FloatArray:
+    return np.asarray((margins - labels) ** 2 / 2.0)
+
+
+def _square_derivatives(labels: FloatArray, margins: FloatArray) -> Derivatives:
+    return margins - labels, np.ones_like(margins)
+
+
+def _log_shares(labels: FloatArray, mass: FloatArray, n_classes: int) -> FloatArray:
+    counts = np.bincount(labels.astype(np.intp), mass, minlength=n_classes)
+    return np.asarray(np.log(np.clip(counts / mass.sum(), 1e-15, None)))
+
+
+def _softmax(labels: FloatArray, margins: FloatArray) -> FloatArray:
+    own = np.take_along_axis(margins, labels.astype(np.intp)[:, None], axis=1)[:, 0]
+    return np.asarray(logsumexp(margins, axis=1) - own)
+
+
+def _softmax_derivatives(labels: FloatArray, margins: FloatArray) -> Derivatives:
+    chances = _chances(margins)
+    first = chances.copy()
+    first[np.arange(len(labels)), labels.astype(np.intp)] -= 1.0
+    return first, chances * (1.0 - chances)
+
+
+_chances = partial(softmax, axis=-1)
+LOGISTIC = Loss("logistic", expit, _log_odds, _logistic, _logistic_derivatives)
+SQUARED = Loss("squared", np.asarray, _mean, _half_square, _square_derivatives)
+
+
+def softmax_loss(n_classes: int) -> Loss:
+    """Return the cross-entropy of so many classes."""
+    start = partial(_log_shares, n_classes=n_classes)
+    return Loss("softmax", _chances, start, _softmax, _softmax_derivatives)
 
 
 @dataclass(frozen=True)
@@ -209,16 +167,7 @@ class Outcome:
             return scores
         if self.decides and not self.has_unit:
             return read_scores(y_score, name=name, n_rows=n_rows)
-        numbers = read_numbers(y_score, name)
-        check_length(numbers, n_rows, name)
-        bad = ~np.isfinite(numbers)
-        if bad.any():
-            raise InputError(
-                f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-                f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite number: correct "
-                "these rows, or leave them out."
-            )
-        return numbers
+        return read_finite(y_score, name, n_rows)
 
     def decide(self, scores: FloatArray, threshold: float) -> BoolArray:
         """Return who is selected: everybody with a score at or above the threshold."""
@@ -426,8 +375,9 @@ def class_outcome(
     >>> grades.classes, grades.several, grades.loss.name
     (('low', 'middle', 'high'), True, 'softmax')
     """
-    loss = SoftmaxLoss(len(classes))
-    return Outcome("classes", loss, True, False, tuple(classes), ordered, favourable)
+    return Outcome(
+        "classes", softmax_loss(len(classes)), True, False, tuple(classes), ordered, favourable
+    )
 
 
 def class_levels(scores: FloatArray) -> FloatArray:
@@ -444,13 +394,7 @@ def class_levels(scores: FloatArray) -> FloatArray:
 
 def class_codes(y_true: Any, classes: Sequence[Any], *, n_rows: int, name: str) -> FloatArray:
     """Return the position of every label among the classes."""
-    array = read_column(y_true, name)
-    check_length(array, n_rows, name)
-    if (missing := is_missing(array)).any():
-        raise LabelError(
-            f"{name} has {int(missing.sum())} missing labels, and every row needs one. Leave those "
-            "rows out."
-        )
+    array = read_classes(y_true, name, n_rows)
     place = {own: at for at, own in enumerate(classes)}
     strange = next((label for label in array.tolist() if label not in place), None)
     if strange is not None:

@@ -208,13 +208,9 @@ class People:
         pairs = [(code, target) for code in sources]
         if groups.ordered and reference is None:
             pairs = list(pairwise(groups.compared))
-        carried = np.ones(len(self), dtype=bool) if weights is None else weights > 0.0
         found = []
         for label, inside in self.label_strata(criterion):
-            rows = {
-                code: self._rows(code, carried & inside, inside, label, criterion)
-                for code in (target, *sources)
-            }
+            rows = {code: self._rows(code, inside, label, criterion) for code in (target, *sources)}
             for source, other in pairs:
                 found += self._within(source, other, label, rows)
         total = sum(comparison.weight for comparison in found)
@@ -253,24 +249,21 @@ class People:
 
     def rows_with_mass(self) -> list[IndexArray]:
         """Return the rows of each compared group that carry mass. Raise if a group has none."""
-        everybody = np.ones(len(self), dtype=bool)
-        carried = everybody if self.weights is None else self.weights > 0.0
-        codes = self.groups.compared
-        return [self._rows(code, carried, everybody, None, None) for code in codes]
+        return [self._rows(code) for code in self.groups.compared]
 
     def _rows(
         self,
         code: int,
-        carried: BoolArray,
-        inside: BoolArray,
-        label: int | None,
-        criterion: Criterion | None,
+        inside: BoolArray | bool = True,
+        label: int | None = None,
+        criterion: Criterion | None = None,
     ) -> IndexArray:
-        """Return the rows of a group that carry mass. Raise if there are none."""
+        """Return the rows of a group, inside of a class, that carry mass. Raise if none do."""
+        memberships, weights = self.groups.memberships, self.weights
         is_group = self.groups.is_group(code)
-        if self.groups.memberships is not None:
-            is_group = self.groups.memberships[:, code] > 0.0
-        rows = np.flatnonzero(is_group & carried)
+        if memberships is not None:
+            is_group = memberships[:, code] > 0.0
+        rows = np.flatnonzero(is_group & inside & (True if weights is None else weights > 0.0))
         if len(rows):
             return rows
         name = self.groups.labels[code]

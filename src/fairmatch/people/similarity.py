@@ -28,8 +28,6 @@ _SHUFFLES = 3
 _TREES = 60
 # Of the third fold, at most so many rows times columns are shuffled, and at least so many rows.
 _MOST_SHUFFLED, _LEAST_SHUFFLED = 100_000, 500
-# So many numbers are predicted at once.
-_MOST_PREDICTED = 5_000_000
 # A column counts if shuffling it adds to the loss by more than this many standard errors.
 _ERRORS = 2.0
 # What HistGradientBoosting accepts as categories.
@@ -159,25 +157,19 @@ def read_similarity(
                 parameter="similarity",
             )
         return Similarity(RELEVANCE, relevance(X, labels, sample_weight, random_state))
-    names = [column.name for column in as_table(X).columns]
-    if isinstance(similarity, Mapping):
-        check_names(list(map(str, similarity)), names, table="X")
-        for name, weight in similarity.items():
-            check_number(f"similarity[{name!r}]", weight, "[0, inf)")
-        weights = {str(name): float(weight) for name, weight in similarity.items()}
-        if not any(weights.values()):
-            raise InputError(
-                "Every weight of similarity is 0, so everybody would be alike. Give a column a "
-                "positive weight.",
-                parameter="similarity",
-            )
-        return Similarity("weights", weights)
-    if not is_embedding(similarity):
-        if not similarity:
-            raise InputError("similarity is an empty list. Name a column.", parameter="similarity")
-        check_names(similarity, names, table="X")
-        return Similarity("weights", dict.fromkeys(similarity, 1.0))
-    return Similarity("embedding", embedding=read_embedding(similarity, len(as_table(X))))
+    if is_embedding(similarity):
+        return Similarity("embedding", embedding=read_embedding(similarity, len(as_table(X))))
+    named = similarity if isinstance(similarity, Mapping) else dict.fromkeys(similarity, 1.0)
+    check_names(list(map(str, named)), [own.name for own in as_table(X).columns], table="X")
+    for name, weight in named.items():
+        check_number(f"similarity[{name!r}]", weight, "[0, inf)")
+    if not any(named.values()):
+        raise InputError(
+            "similarity gives no column a positive weight, so everybody would be alike. Name a "
+            "column, or give one a positive weight.",
+            parameter="similarity",
+        )
+    return Similarity("weights", {str(name): float(weight) for name, weight in named.items()})
 
 
 def default_similarity(
@@ -314,13 +306,9 @@ def _rises(
         model.fit(codes[train], target[train], sample_weight=own)
         test = test[: max(_MOST_SHUFFLED // len(columns), _LEAST_SHUFFLED)]  # in random order
         own, truth, weight = codes[test], target[test].astype(np.float64), mass[test]
-        # Many columns are predicted at once: a call of `predict` has a fixed price.
-        n_once = max(_MOST_PREDICTED // ((_SHUFFLES + 1) * own.size), 1)
-        for start in range(0, len(columns), n_once):
-            some = range(start, min(start + n_once, len(columns)))
-            shuffled = np.tile(own, (len(some), _SHUFFLES + 1, 1, 1))
-            for part, at in zip(shuffled, some, strict=True):
-                part[1:, :, at] = [generator.permutation(own[:, at]) for _ in range(_SHUFFLES)]
+        for at in range(len(columns)):
+            shuffled = np.tile(own, (_SHUFFLES + 1, 1, 1))  # the first is left in order
+            shuffled[1:, :, at] = [generator.permutation(own[:, at]) for _ in range(_SHUFFLES)]
             rows = shuffled.reshape(-1, len(columns))
             if decides:
                 share = np.clip(model.predict_proba(rows)[:, 1], 1e-12, 1.0 - 1e-12)
@@ -328,8 +316,8 @@ def _rises(
                 loss = -np.log(np.where(truth > 0.0, share, 1.0 - share))
             else:
                 loss = (model.predict(rows).reshape(-1, len(own)) - truth) ** 2
-            means = np.average(loss, axis=1, weights=weight).reshape(len(some), -1)
-            rises[some.start : some.stop, fold] = means[:, 1:] - means[:, :1]
+            means = np.average(loss, axis=1, weights=weight)
+            rises[at, fold] = means[1:] - means[0]
     return rises.reshape(len(columns), -1)
 
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairmatch.exceptions import InputError
-from fairmatch.people.checks import check_length, check_names, plain_value
+from fairmatch.people.checks import check_length, check_names, plain_value, refuse_twice
 from fairmatch.people.columns import Column, as_categories, find_levels, read_columns
 from fairmatch.people.encoding import Table
-from fairmatch.people.groups import Groups, refuse_twice
+from fairmatch.people.groups import Groups
 
 BANDS = 5
 """A number with many different values is cut into this many bands of about as many people."""

@@ -24,7 +24,7 @@ from fairmatch.exceptions import InputError
 from fairmatch.learning.networks import TORCH_LOSSES, MatchedGapPenalty, NetworkScorer
 from fairmatch.learning.penalties import MatchedGap
 from fairmatch.measures import demographic_parity_gap, matched_parity_gap
-from fairmatch.people.outcome import SoftmaxLoss
+from fairmatch.people.outcome import softmax_loss
 
 SMALL = NeuralNetwork((16,), epochs=8, batch_size=128, learning_rate=0.01)
 WEIGHTS = torch.tensor([0.5, 3.0], dtype=torch.float64)
@@ -64,7 +64,7 @@ def test_loss_and_penalty_are_those_of_trees(n_classes):
     first, second = margins(n_classes)
     loss, link = TORCH_LOSSES["softmax"]
     labels = np.arange(6.0) % n_classes
-    own = [SoftmaxLoss(n_classes).values(labels, one) for one in first.numpy()]
+    own = [softmax_loss(n_classes).values(labels, one) for one in first.numpy()]
     assert_allclose(loss(first, torch.as_tensor(labels)), own, rtol=1e-12)
     pairs = Coupling(np.arange(6), np.arange(6) + 6, np.full(6, 1 / 6), 12, ("a", "b"))
     found = MatchedGapPenalty(WEIGHTS, link=link)(first, second).numpy() / WEIGHTS.numpy()
@@ -179,7 +179,7 @@ def test_a_module_of_ones_own(people):
 def test_values_too_large_are_told_by_their_row():
     module = nn.Linear(2, 3)
     scorer = NetworkScorer(
-        NeuralNetwork(module).stack(1, 2, 2, torch.Generator(), 3), 1, SoftmaxLoss(3)
+        NeuralNetwork(module).stack(1, 2, 2, torch.Generator(), 3), 1, softmax_loss(3)
     )
     with pytest.raises(InputError, match="Row 1 of X"):
         scorer.scores(np.array([[0.0, 1.0], [1e39, 1.0]]))

@@ -13,7 +13,7 @@ from fairmatch.learning.penalties import MatchedGap
 from fairmatch.learning.trees import BoostingObjective
 from fairmatch.measures import demographic_parity_gap
 from fairmatch.people.groups import read_groups
-from fairmatch.people.outcome import LOGISTIC, SoftmaxLoss
+from fairmatch.people.outcome import LOGISTIC, softmax_loss
 from fairmatch.people.people import Labels, People
 
 SMALL = LGBMClassifier(n_estimators=20, num_leaves=7)
@@ -42,7 +42,10 @@ def objective(n_classes, seed=0, weight=2.0):
         labels,
         coupling,
         BoostingObjective(
-            People(groups, labels=labels), weight, MatchedGap(coupling), loss=SoftmaxLoss(n_classes)
+            People(groups, labels=labels),
+            weight,
+            MatchedGap(coupling),
+            loss=softmax_loss(n_classes),
         ),
     )
 
@@ -66,7 +69,7 @@ def test_gradients_by_finite_differences(n_classes):
 def test_the_curvature_lies_above_the_penalty():
     """Along any direction the quadratic model is at least the penalty."""
     groups, labels, _, own = objective(3, weight=1.0)
-    plain = BoostingObjective(People(groups, labels=labels), 0.0, None, loss=SoftmaxLoss(3))
+    plain = BoostingObjective(People(groups, labels=labels), 0.0, None, loss=softmax_loss(3))
     generator = np.random.default_rng(2)
     margins = generator.normal(size=(30, 3))
     first, second = (
