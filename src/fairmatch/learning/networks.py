@@ -779,7 +779,7 @@ def train_networks(
     values, link = TORCH_LOSSES[loss.name]
     if start is None:
         sizes = len(factors), inputs.shape[-1], encoded(people).points.n_columns
-        n_outputs = getattr(loss, "n_classes", 1)
+        n_outputs = loss.n_margins
         stack = network.stack(*sizes, torch_generator(network_seed), n_outputs)
     else:
         stack = deepcopy(start.network)

@@ -68,6 +68,7 @@ class Loss:
     values: Callable[[FloatArray, FloatArray], FloatArray] = field(compare=False)
     #: The first and second derivatives of every row's loss by its margin, of labels and margins.
     derivatives: Callable[[FloatArray, FloatArray], Derivatives] = field(compare=False)
+    n_margins: int = 1  #: How many margins a row has.
 
 
 # The functions have names, so that losses can be pickled.
@@ -125,7 +126,7 @@ SQUARED = Loss("squared", np.asarray, _mean, _half_square, _square_derivatives)
 def softmax_loss(n_classes: int) -> Loss:
     """Return the cross-entropy of so many classes."""
     start = partial(_log_shares, n_classes=n_classes)
-    return Loss("softmax", _chances, start, _softmax, _softmax_derivatives)
+    return Loss("softmax", _chances, start, _softmax, _softmax_derivatives, n_classes)
 
 
 @dataclass(frozen=True)
