@@ -2,6 +2,7 @@ r"""Gaps within the levels of given factors: people with the same job, the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +11,18 @@ from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
 from fairmatch.exceptions import GroupError, InputError
-from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.gaps import read_scored
 from fairmatch.measures.registry import MEASURES, Measure, read_measure
 from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import read_outcome
 
-WEIGHTS = ("population", "reference", "mantel_haenszel")
-"""How strata are weighted: by all their people, by the reference group's, or by both groups'."""
+WEIGHTS: dict[str, Callable[[float, float], float]] = {
+    "population": lambda n, m: n + m,
+    "reference": lambda n, m: m,
+    "mantel_haenszel": lambda n, m: n * m / (n + m),
+}
+"""The weight of a stratum with n people of the group and m of the reference group, by name."""
 
 # Up to this many people of a stratum, the mean difference by chance is that of all permutations.
 _EXACT = 2000
@@ -214,87 +219,76 @@ def _gap(
     scored: ScoredPeople, measure: Measure, source: int, target: int, how: str
 ) -> ConditionalGap:
     (label,) = measure.labels
-    settings, codes = scored.settings, (source, target)
-    unit = measure.unit_of(settings)
+    settings, names = scored.settings, scored.people.groups.labels
+    unit, codes = measure.unit_of(settings), (source, target)
     scored.within_strata(codes, label, lambda own: 0.0)  # raise if no stratum can be compared
     assert scored.people.strata is not None
-    decides = measure.needs_decisions and settings.threshold is not None
-    found, chance, disparity, accepted, rejected = [], [], 0.0, 0.0, 0.0
+    strata, chance = [], []
     for code, own in scored.within.items():
-        parts = [own.group(group, label) for group in codes]
-        sizes = parts[0].weights.total, parts[1].weights.total
-        levels = [
-            measure.level(part, settings) / unit if size > 0.0 else None
-            for part, size in zip(parts, sizes, strict=True)
-        ]
-        weight = 0.0
-        if min(sizes) > 0.0:
-            weight = {
-                "population": sum(sizes),
-                "reference": sizes[1],
-                "mantel_haenszel": sizes[0] * sizes[1] / sum(sizes),
-            }[how]
+        parts = own.group(source, label), own.group(target, label)
+        n, m = (part.weights.total for part in parts)
+        first, second = (
+            measure.level(part, settings) / unit if part.weights.total > 0.0 else None
+            for part in parts
+        )
+        weight = WEIGHTS[how](n, m) if min(n, m) > 0.0 else 0.0
         name = scored.people.strata.labels[code]
-        found.append(StratumGap(name, sizes, (levels[0], levels[1]), weight))
-        chance.append(_chance(measure, own, codes, label) / unit if weight else 0.0)
-        if decides:
-            everybody = {group: own.group(group, label) for group in scored.codes}
-            sums = {group: part.weights.total for group, part in everybody.items()}
-            hits = {
-                group: sums[group] * measure.level(part, settings) if sums[group] else 0.0
-                for group, part in everybody.items()
-            }
-            misses = {group: sums[group] - hits[group] for group in sums}
-            for share, sign in ((misses, 1.0), (hits, -1.0)):
-                every = sum(share.values())
-                disparity += sign * sum(sums.values()) * share[source] / every if every else 0.0
-            accepted, rejected = accepted + sum(hits.values()), rejected + sum(misses.values())
-    total = sum(stratum.weight for stratum in found)
-    shares = [stratum.weight / total for stratum in found]
-    strata = tuple(replace(one, weight=w) for one, w in zip(found, shares, strict=True))
-    compared = [(one.weight, one.difference) for one in strata if one.difference is not None]
-    reached, there = (
-        np.array([one.sizes for one in strata if one.weight]).sum(axis=0),
-        np.array([one.sizes for one in strata]).sum(axis=0),
-    )
-    names = scored.people.groups.labels
+        strata.append(StratumGap(name, (n, m), (first, second), weight))
+        chance.append(_chance(measure, settings, *parts) / unit if weight else 0.0)
+    total = sum(one.weight for one in strata)
+    strata = [replace(one, weight=one.weight / total) for one in strata]
     first, second = (measure.level(scored.part(code, label), settings) for code in codes)
+    reached = np.sum([one.sizes for one in strata if one.weight], axis=0)
+    overlap = (reached / np.sum([one.sizes for one in strata], axis=0)).tolist()
     return ConditionalGap(
-        names[source],
-        names[target],
-        measure.name,
-        (first - second) / unit,
-        float(sum(weight * gap for weight, gap in compared)),
-        float(sum(weight * abs(gap) for weight, gap in compared)),
-        float(sum(share * mean for share, mean in zip(shares, chance, strict=True))),
-        (float(reached[0] / there[0]), float(reached[1] / there[1])),
-        disparity / (accepted + rejected) if accepted and rejected else None,
-        how,
-        strata,
+        group=names[source],
+        reference=names[target],
+        measure=measure.name,
+        marginal=(first - second) / unit,
+        value=sum(one.weight * (one.difference or 0.0) for one in strata),
+        absolute=sum(one.weight * abs(one.difference or 0.0) for one in strata),
+        chance=sum(one.weight * mean for one, mean in zip(strata, chance, strict=True)),
+        overlap=(overlap[0], overlap[1]),
+        disparity=_disparity(scored, measure, source),
+        weights=how,
+        strata=tuple(strata),
     )
 
 
-def _chance(
-    measure: Measure, scored: ScoredPeople, codes: tuple[int, int], label: bool | None
-) -> float:
+def _disparity(scored: ScoredPeople, measure: Measure, source: int) -> float | None:
+    """Return the conditional demographic disparity of a group; None if it is not defined."""
+    if not measure.needs_decisions or scored.settings.threshold is None:
+        return None
+    (label,), at = measure.labels, scored.codes.index(source)
+    groups = [[own.group(code, label) for code in scored.codes] for own in scored.within.values()]
+    sizes = np.array([[one.weights.total for one in own] for own in groups])
+    rates = [
+        [one.rate(scored.settings) if one.weights.total else 0.0 for one in own] for own in groups
+    ]
+    hits = sizes * rates
+    misses = sizes - hits
+    if not (hits.any() and misses.any()):
+        return None
+    rejected, accepted = (
+        own[:, at] / np.where(own.any(axis=1), own.sum(axis=1), 1.0) for own in (misses, hits)
+    )
+    return float(sizes.sum(axis=1) @ (rejected - accepted) / sizes.sum())
+
+
+def _chance(measure: Measure, settings: Settings, first: GroupScores, second: GroupScores) -> float:
     """Return the mean size of the difference if group labels were dealt out at random."""
-    first, second = (scored.group(code, label) for code in codes)
-    settings = scored.settings
     counted = measure.needs_decisions and settings.threshold is not None
-    if counted and not first.weights.is_survey and not second.weights.is_survey:
+    if counted and not first.weights.is_survey:
         (hits, n), (others, m) = first.counts(settings), second.counts(settings)
         total = round(hits + others)
         if n + m <= _EXACT:
             taken = np.arange(max(0, total - m), min(n, total) + 1)
             chances = hypergeom.pmf(taken, n + m, total, n)
             return float(chances @ np.abs(taken / n - (total - taken) / m))
-    sides = [own.selected(settings) if counted else own.values for own in (first, second)]
-    values = np.concatenate(sides).astype(np.float64)
+    parts = first, second
+    values = np.concatenate([own.selected(settings) if counted else own.values for own in parts])
     mass = np.concatenate(
-        [
-            own.weights.values if own.weights.values is not None else np.ones(len(own.values))
-            for own in (first, second)
-        ]
+        [np.ones(len(own.values)) if (by := own.weights.values) is None else by for own in parts]
     )
     sizes = first.weights.size, second.weights.size
     mean = np.average(values, weights=mass)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array, eye_array, hstack, kron
 from scipy.special import ndtri, stdtrit
 
 from fairmatch.exceptions import SolverError
@@ -161,74 +161,59 @@ def bounded_difference(
     With ``folds``, the :math:`\tau` of a cell is that of people of the other fold. It is then fixed
     for this fold: the bound is valid whatever it is, and it has no bias from the minimum.
     """
-    low = _difference(
-        people,
-        _extreme(people, pair[0], folds, top=False),
-        _extreme(people, pair[1], folds, top=True),
-    )
-    high = _difference(
-        people,
-        _extreme(people, pair[0], folds, top=True),
-        _extreme(people, pair[1], folds, top=False),
+    first, second = pair
+    low, high = (
+        _difference(
+            people, _extreme(people, first, folds, sign), _extreme(people, second, folds, -sign)
+        )
+        for sign in (-1.0, 1.0)
     )
     return low, high
 
 
 def _extreme(
-    people: EstimatedPeople, group: int, folds: NDArray[np.intp] | None, *, top: bool
+    people: EstimatedPeople, group: int, folds: NDArray[np.intp] | None, sign: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what is summed above and below the line of the largest or smallest rate."""
+    """Return what is summed above and below the line of the largest rate, or of the smallest.
+
+    The sign is 1 for the largest rate and -1 for the smallest.
+    """
     own, values = people.probabilities[:, group], people.values
     if people.inside is None:
-        above = _most(people, values, own, folds) if top else _least(people, values, own, folds)
-        return people.weights * above, people.weights * own
-    hits, others = values * people.inside, (1.0 - values) * people.inside
-    if top:
-        above, rest = _most(people, hits, own, folds), _least(people, others, own, folds)
+        above, below = sign * _most(people, sign * values, own, folds), own
     else:
-        above, rest = _least(people, hits, own, folds), _most(people, others, own, folds)
-    return people.weights * above, people.weights * (above + rest)
+        hits, others = values * people.inside, (1.0 - values) * people.inside
+        above = sign * _most(people, sign * hits, own, folds)
+        below = above - sign * _most(people, -sign * others, own, folds)
+    return people.weights * above, people.weights * below
 
 
 def _most(
     people: EstimatedPeople, values: FloatArray, own: FloatArray, folds: NDArray[np.intp] | None
 ) -> FloatArray:
-    levels = _levels(people, values, own, folds)
-    most: FloatArray = np.maximum(values - levels, 0.0) + levels * own
-    return most
-
-
-def _least(
-    people: EstimatedPeople, values: FloatArray, own: FloatArray, folds: NDArray[np.intp] | None
-) -> FloatArray:
-    return -_most(people, -values, own, folds)
-
-
-def _levels(
-    people: EstimatedPeople, values: FloatArray, own: FloatArray, folds: NDArray[np.intp] | None
-) -> FloatArray:
-    r"""Return for every row the level :math:`\tau` above which a group's people are, in its cell.
-
-    It is the smallest value with at most the group's share of people above it.
-    """
-    cells, found = people.cells, np.zeros(len(values))
-    sources = [np.arange(len(values))] * 2
+    """Return the terms of the largest sum of the values of a group, whose shares are ``own``."""
+    levels = np.zeros(len(values))
+    everybody = slice(None)
+    parts: list[tuple[Any, Any]] = [(everybody, everybody)]
     if folds is not None:
-        sources = [np.flatnonzero(folds != fold) for fold in (0, 1)]
-    for fold, rows in enumerate(sources if folds is not None else sources[:1]):
-        levels = _cell_levels(
-            values[rows], own[rows], people.weights[rows], cells[rows], int(cells.max()) + 1
-        )
-        inside = slice(None) if folds is None else folds == fold
-        found[inside] = levels[cells[inside]]
-    return found
+        parts = [(folds == fold, folds != fold) for fold in (0, 1)]
+    for inside, others in parts:
+        found = _levels(people, values, own, others)
+        levels[inside] = found[people.cells[inside]]
+    return np.asarray(np.maximum(values - levels, 0.0) + levels * own)
 
 
-def _cell_levels(
-    values: FloatArray, own: FloatArray, weights: FloatArray, cells: NDArray[np.intp], n_cells: int
-) -> FloatArray:
+def _levels(people: EstimatedPeople, values: FloatArray, own: FloatArray, rows: Any) -> FloatArray:
+    r"""Return for every cell the level :math:`\tau` above which a group's people are.
+
+    It is the smallest value with at most the group's share of people above it, among some rows.
+    """
+    n_cells = int(people.cells.max()) + 1
+    values, own, weights, cells = (
+        column[rows] for column in (values, own, people.weights, people.cells)
+    )
     order = np.lexsort((values, cells))
-    values, own, weights, cells = values[order], own[order], weights[order], cells[order]
+    values, own, weights, cells = (column[order] for column in (values, own, weights, cells))
     mass = np.bincount(cells, weights, minlength=n_cells)
     allowed = np.bincount(cells, weights * own, minlength=n_cells)
     # Mass at or below each row within its cell, where tied values count together.
@@ -236,8 +221,8 @@ def _cell_levels(
     last = np.append((values[1:] != values[:-1]) | (cells[1:] != cells[:-1]), True)
     fits = last & (mass[cells] - running <= allowed[cells] + 1e-12 * mass[cells])
     levels = np.zeros(n_cells)
-    rows = np.flatnonzero(fits)[::-1]
-    levels[cells[rows]] = values[rows]  # the first row that fits, which is written last
+    chosen = np.flatnonzero(fits)[::-1]
+    levels[cells[chosen]] = values[chosen]  # the first row that fits, which is written last
     return levels
 
 
@@ -249,37 +234,29 @@ def least_largest_gap(people: EstimatedPeople, groups: tuple[int, ...]) -> float
     sum over cells of people who are selected and belong to s.
     """
     n_cells, n_groups = int(people.cells.max()) + 1, people.probabilities.shape[1]
-    hits = np.bincount(people.cells, people.weights * people.values, minlength=n_cells)
-    shares = np.column_stack(
-        [
-            np.bincount(people.cells, people.weights * own, minlength=n_cells)
-            for own in people.probabilities.T
-        ]
+    hits, *shares = (
+        np.bincount(people.cells, people.weights * own, minlength=n_cells)
+        for own in (people.values, *people.probabilities.T)
     )
     # One variable for each cell and group, and then the largest and the smallest rate.
-    n_joint = n_cells * n_groups
-    cell, group = np.divmod(np.arange(n_joint), n_groups)
-    sums: Any = coo_array((np.ones(n_joint), (cell, np.arange(n_joint))), (n_cells, n_joint + 2))
-    rates = coo_array(
-        (1.0 / shares.sum(axis=0)[group], (group, np.arange(n_joint))), (n_groups, n_joint)
-    ).tocsr()[list(groups)]
-    rows = np.zeros((2 * len(groups), 2))
-    rows[: len(groups), 0], rows[len(groups) :, 1] = -1.0, 1.0
-    upper = np.column_stack([np.vstack([rates.toarray(), -rates.toarray()]), rows])
-    cost = np.zeros(n_joint + 2)
-    cost[-2:] = 1.0, -1.0
+    totals = [float(own.sum()) for own in shares]
+    rates = np.tile(np.diag(1.0 / np.array(totals))[list(groups)], n_cells)
+    ones, zeros = np.ones((len(groups), 1)), np.zeros((len(groups), 1))
+    upper = np.block([[rates, -ones, zeros], [-rates, zeros, ones]])
+    joint = kron(eye_array(n_cells), np.ones((1, n_groups)))
+    sums: Any = hstack([joint, csr_array((n_cells, 2))])
     found = linprog(
-        cost,
+        np.append(np.zeros(n_cells * n_groups), [1.0, -1.0]),
         A_ub=upper,
         b_ub=np.zeros(len(upper)),
         A_eq=sums,
         b_eq=hits,
-        bounds=[*((0.0, most) for most in shares.ravel()), (0.0, 1.0), (0.0, 1.0)],
+        bounds=[*((0.0, most) for most in np.column_stack(shares).ravel()), (0, 1), (0, 1)],
         method="highs",
     )
     if found.fun is None:
         raise SolverError(f"The bound of the largest gap was not found: {found.message}")
-    return max(found.fun, 0.0)
+    return max(float(found.fun), 0.0)
 
 
 def calibrated_difference(
@@ -297,31 +274,24 @@ def calibrated_difference(
     """
     is_known = known >= 0
     share = float(people.weights[is_known].sum() / people.weights.sum())
+    guesses = people.probabilities[:, list(pair)].T
+    members = np.array([known == group for group in pair])
     weight = 1.0
     for _ in range(3):
+        # The influence of every person is fixed + weight * slope.
+        fixed = slope = np.zeros(len(known))
         parts = []
-        for group in pair:
-            own = weight * people.probabilities[:, group]
-            own[is_known] += ((known == group) - own)[is_known] / share
+        for guess, member, sign in zip(guesses, members, (1.0, -1.0), strict=True):
+            own = weight * guess
+            own[is_known] += (member - own)[is_known] / share
             own *= people.counted
+            if own.sum() <= 0.0:
+                return None
             parts.append((own * people.values, own))
-        if min(below.sum() for _, below in parts) <= 0.0:
-            return None
-        ratios = [float(above.sum() / below.sum()) for above, below in parts]
-        totals = [float(below.sum()) for _, below in parts]
-        guessed, seen = (
-            sum(
-                sign * people.counted * member[:, k] * (people.values - ratios[k]) / totals[k]
-                for k, sign in ((0, 1.0), (1, -1.0))
-            )
-            for member in (
-                people.probabilities[:, list(pair)],
-                np.column_stack([known == group for group in pair]).astype(np.float64),
-            )
-        )
-        # The influence is fixed + weight * slope for every person.
-        fixed = np.where(is_known, seen / share, 0.0)
-        slope = guessed * (1.0 - is_known / share)
+            off = sign * people.counted * (people.values - parts[-1][0].sum() / own.sum())
+            off /= own.sum()
+            fixed = fixed + off * member / share
+            slope = slope + off * guess * (1.0 - is_known / share)
         still, moves = (np.bincount(people.persons, own) for own in (fixed, slope))
         spread = float(moves @ moves)
         weight = float(np.clip(-(still @ moves) / spread, 0.0, 1.0)) if spread > 0.0 else 0.0
