@@ -31,13 +31,8 @@ def consistency(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_rows,)
-        Scores of the people as they are.
-    flipped_score : array-like of shape (n_rows,), or of shape (n_flips, n_rows)
-        Scores of the same people in another group. With more than two groups there is one row
-        for each group that people are moved to.
-    threshold : float, default=0.5
-        A score at or above the threshold is accepted.
+    y_score, flipped_score, threshold
+        As in `consistency_by_flip`.
 
     Returns
     -------
@@ -214,12 +209,8 @@ def undesirable_flips(
 
     Parameters
     ----------
-    reference_score : array-like of shape (n_rows,)
-        Scores of the model to compare with, usually the unconstrained one.
-    y_score : array-like of shape (n_rows,)
-        Scores of the model in question.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
+    reference_score, y_score, sensitive_features
+        As in `rank_agreement`.
     privileged : a group label, or a list of them
         The favoured groups. They differ from table to table.
     threshold : float, default=0.5
@@ -292,16 +283,10 @@ def subset_parity_gap(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
+    y_true, y_score, sensitive_features, sample_weight
+        As in `demographic_parity_gap`, for scores of two classes.
     subset : array-like of bool, shape (n_rows,)
         True for the rows that belong to the subset. Every group needs rows in the subset.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
 
     Returns
     -------
@@ -359,18 +344,12 @@ def random_subset_gaps(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. The combinations of several attributes are the groups.
+    y_true, y_score, sensitive_features, sample_weight
+        As in `demographic_parity_gap`, for scores of two classes.
     X : array-like of shape (n_rows, n_features)
         Encoded features.
     n_subsets : int, default=1000
         How many half-spaces to draw.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
     random_state : int or numpy Generator, optional
         Source of the half-spaces. The same seed gives the same half-spaces.
 

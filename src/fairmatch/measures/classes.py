@@ -28,11 +28,6 @@ def simplex_distance(first: Points, second: Points) -> float:
     Up to 1,000 different vectors of a group the transport problem is solved exactly. Of more, those
     that are close are joined into about 1,000 cells, each at the mean of its vectors. The value is
     then off by at most the mean distance between a vector and its cell.
-
-    Examples
-    --------
-    >>> simplex_distance((np.eye(3)[[0, 1]], None), (np.eye(3)[[0, 2]], None))
-    0.5
     """
     (points, mass), (others, other_mass) = (
         joined_points(*own, _MOST_POINTS) for own in (first, second)

@@ -103,17 +103,7 @@ class Settings:
 
 
 class GroupScores:
-    """The scores of one group of people. They are sorted once, for all comparisons.
-
-    Examples
-    --------
-    >>> first = GroupScores(np.array([0.1, 0.3]), Weights(2))
-    >>> second = GroupScores(np.array([0.6, 0.9]), Weights(2))
-    >>> first.mean, second.rate(Settings())
-    (0.2, 1.0)
-    >>> round(first.distances(second).wasserstein, 3)
-    0.55
-    """
+    """The scores of one group of people. They are sorted once, for all comparisons."""
 
     def __init__(self, values: FloatArray, weights: Weights) -> None:
         self.values, self.weights = values, weights
@@ -209,14 +199,7 @@ CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 def calibration_error(
     scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None
 ) -> float:
-    """Return the distance between mean score and share of positive labels, over ten bins.
-
-    Examples
-    --------
-    >>> found = calibration_error(np.array([0.75, 0.75, 0.15]), np.array([True, False, False]))
-    >>> round(found, 3)
-    0.217
-    """
+    """Return the distance between mean score and share of positive labels, over ten bins."""
     if not len(scores):
         return float("nan")
     ones = np.ones(len(scores)) if weights is None else weights
@@ -236,16 +219,7 @@ def bin_borders(bins: int) -> FloatArray:
 
 
 class ScoredPeople:
-    """People with the scores of one model, divided by group and class when a measure asks.
-
-    Examples
-    --------
-    >>> from fairmatch.people.groups import read_groups
-    >>> people = People(read_groups(["a", "a", "b", "b"]))
-    >>> scored = ScoredPeople(people, np.array([0.2, 0.4, 0.6, 0.9]))
-    >>> [scored.part(code).mean for code in scored.codes]
-    [0.30000000000000004, 0.75]
-    """
+    """People with the scores of one model, divided by group and class when a measure asks."""
 
     def __init__(
         self,

@@ -84,12 +84,6 @@ def proxy_cells(probabilities: FloatArray, least: int = LEAST) -> NDArray[np.int
 
     Cells are halved as long as both halves are large enough, along the probability that differs
     most. People with the same probabilities are in the same cell.
-
-    Examples
-    --------
-    >>> share = np.repeat([0.1, 0.4, 0.9], 60)
-    >>> np.bincount(proxy_cells(np.column_stack([share, 1 - share]))).tolist()
-    [60, 60, 60]
     """
     cells = np.zeros(len(probabilities), dtype=np.intp)
     waiting, n_cells = [np.arange(len(probabilities))], 0

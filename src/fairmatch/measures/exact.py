@@ -45,11 +45,6 @@ def difference_p_value(hits: Pair, sizes: Pair, difference: float) -> float:
     second rate :math:`q`. So over the cell :math:`q \in [a, b], p = q + d` it is at most its
     value at :math:`p = a + d, q = b`. The p-value is the largest of these values over cells that
     cover all rates that the counts do not rule out.
-
-    Examples
-    --------
-    >>> round(difference_p_value((3, 5), (30, 30), 0.25), 3)
-    0.002
     """
     low, high = max(0.0, -difference), min(1.0, 1.0 - difference)
     if low > high:
@@ -118,11 +113,6 @@ def difference_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
     """Return an exact upper limit of the first rate minus the second.
 
     It holds with a probability of at least ``confidence``, and is rounded up to 0.0001.
-
-    Examples
-    --------
-    >>> round(difference_limit((105, 90), (300, 300), 0.95), 3)
-    0.114
     """
     error = 1.0 - confidence
     rates = [h / n for h, n in zip(hits, sizes, strict=True)]
@@ -148,11 +138,6 @@ def largest_gap_limit(counts: Sequence[Pair], confidence: float) -> float:
     ``counts`` holds the selected people and the size of every group. A difference that the test
     rejects at the largest limit so far needs no limit of its own. So the pairs that look widest
     come first, and in a pair the group with the higher rate.
-
-    Examples
-    --------
-    >>> round(largest_gap_limit([(90, 300), (105, 300), (31, 100)], 0.95), 3)
-    0.128
     """
 
     def apart(pair: tuple[Pair, Pair]) -> float:

@@ -48,11 +48,13 @@ def read_scored(
     classes: Sequence[Any] | None = None,
     favourable: Any = None,
     measure: Measure | None = None,
+    by_class: bool = False,
 ) -> ScoredPeople:
     """Read the arguments of a measure.
 
     With ``estimated``, groups may be probabilities, and people then have a row for every possible
-    group. Without a ``measure`` of several classes, more than two classes raise an error.
+    group. Without a ``measure`` of several classes, more than two classes raise an error. With
+    ``by_class``, two classes are like several.
     """
     settings = Settings() if settings is None else settings
     refuse_other_order(
@@ -60,10 +62,10 @@ def read_scored(
         sample_weight=sample_weight,
     )  # fmt: skip
     named = classes is not None or favourable is not None
-    if (is_vectors(y_score) or named) and not settings.outcome.has_unit:
+    if (is_vectors(y_score) or named or by_class) and not settings.outcome.has_unit:
         y_score, outcome = read_class_scores(y_score, classes, y_true, favourable)
         names = outcome.classes
-        if len(names) > 2:
+        if len(names) > 2 or by_class:
             settings = replace(settings, outcome=outcome)
             if measure is None or not measure.applies_to(outcome):
                 raise InputError(
@@ -116,19 +118,19 @@ def read_scored(
 
 
 def _gap(
-    name: str,
-    y_score: ArrayLike,
-    sensitive_features: ArrayLike,
-    sample_weight: ArrayLike | None,
-    y_true: ArrayLike | None = None,
-    pos_label: Any = 1,
-    **read: Any,
+    measure: str,
+    *,
+    y_true: ArrayLike | None,
+    threshold: float | None = 0.5,
+    bins: int | None = None,
+    **given: Any,
 ) -> float:
-    """Return the value of a measure, from the arguments of a caller."""
-    measure = MEASURES[name]
-    given = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*given, needs_labels=measure.needs_labels, measure=measure, **read)
-    return measure.value(scored)
+    """Return the value of a measure. All arguments are those of the public function."""
+    asked = MEASURES[measure]
+    if asked.needs_labels:
+        given |= {"y_true": y_true, "needs_labels": True}
+    scored = read_scored(**given, settings=Settings(threshold, bins), measure=asked)
+    return asked.value(scored)
 
 
 def demographic_parity_gap(
@@ -178,8 +180,7 @@ def demographic_parity_gap(
     >>> demographic_parity_gap(None, [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    read = y_score, sensitive_features, sample_weight
-    return _gap("demographic_parity_gap", *read, settings=Settings(threshold), given=given)
+    return _gap("demographic_parity_gap", **locals())
 
 
 def mean_parity_gap(
@@ -221,8 +222,7 @@ def mean_parity_gap(
     >>> mean_parity_gap(None, [0.5, 0.25, 0.75, 0.5], sensitive_features=[0, 0, 1, 1])
     0.25
     """
-    read = y_score, sensitive_features, sample_weight
-    return _gap("mean_parity_gap", *read, given=given, classes=classes)
+    return _gap("mean_parity_gap", **locals())
 
 
 def wasserstein_parity_gap(
@@ -263,8 +263,7 @@ def wasserstein_parity_gap(
     >>> wasserstein_parity_gap(None, [0.0, 1.0, 0.5, 0.5], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    read = y_score, sensitive_features, sample_weight
-    return _gap("wasserstein_parity_gap", *read, given=given, classes=classes)
+    return _gap("wasserstein_parity_gap", **locals())
 
 
 def total_variation_parity_gap(
@@ -284,10 +283,8 @@ def total_variation_parity_gap(
 
     Parameters
     ----------
-    y_true, sensitive_features, sample_weight, given
-        As in `demographic_parity_gap`.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+    y_true, y_score, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`, for scores of two classes.
     bins : int, optional
         Number of equal intervals. Scores on a border between two of them are counted by themselves.
         None computes the exact value.
@@ -312,8 +309,7 @@ def total_variation_parity_gap(
     >>> total_variation_parity_gap(None, scores, sensitive_features=[0, 0, 1, 1], bins=10)
     0.0
     """
-    read = y_score, sensitive_features, sample_weight
-    return _gap("total_variation_parity_gap", *read, settings=Settings(bins=bins), given=given)
+    return _gap("total_variation_parity_gap", **locals())
 
 
 def ks_parity_gap(
@@ -330,10 +326,8 @@ def ks_parity_gap(
 
     Parameters
     ----------
-    y_true, sensitive_features, sample_weight, given
-        As in `demographic_parity_gap`.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+    y_true, y_score, sensitive_features, sample_weight, given
+        As in `demographic_parity_gap`, for scores of two classes.
 
     Returns
     -------
@@ -349,8 +343,7 @@ def ks_parity_gap(
     >>> ks_parity_gap(None, [0.1, 0.2, 0.15, 0.9], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    read = y_score, sensitive_features, sample_weight
-    return _gap("ks_parity_gap", *read, given=given)
+    return _gap("ks_parity_gap", **locals())
 
 
 def matched_parity_gap(
@@ -365,12 +358,8 @@ def matched_parity_gap(
 
     Parameters
     ----------
-    y_true : ignored
-        May be None.
-    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
-        Scores in [0, 1], or a probability for each of several classes.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
+    y_true, y_score, sensitive_features
+        As in `demographic_parity_gap`.
     coupling : Coupling
         A matching of the rows of this same table.
     sample_weight : None
@@ -468,9 +457,7 @@ def true_positive_gap(
     >>> true_positive_gap([1, 1, 1, 0], [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
-    return _gap("true_positive_gap", *read, **options, classes=classes, favourable=favourable)
+    return _gap("true_positive_gap", **locals())
 
 
 def false_positive_gap(
@@ -489,10 +476,8 @@ def false_positive_gap(
     ----------
     y_true : array-like of shape (n_rows,)
         Labels of two classes. Every group needs rows of the negative class.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features, sample_weight, threshold, pos_label, given
-        As in `true_positive_gap`.
+    y_score, sensitive_features, sample_weight, threshold, pos_label, given
+        As in `true_positive_gap`, for scores of two classes.
 
     Returns
     -------
@@ -509,9 +494,7 @@ def false_positive_gap(
     >>> false_positive_gap([0, 0, 0, 1], [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
-    return _gap("false_positive_gap", *read, **options)
+    return _gap("false_positive_gap", **locals())
 
 
 def equalized_odds_gap(
@@ -564,10 +547,8 @@ def equalized_odds_gap(
             f"agg must be 'mean' or 'worst_case', got {agg!r}. Pass one of the two.",
             parameter="agg",
         )
-    read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
-    name = "equalized_odds_gap" if agg == "mean" else "worst_case_odds_gap"
-    return _gap(name, *read, **options, classes=classes)
+    arguments = {name: value for name, value in locals().items() if name != "agg"}
+    return _gap("equalized_odds_gap" if agg == "mean" else "worst_case_odds_gap", **arguments)
 
 
 def worst_case_odds_gap(
@@ -603,9 +584,7 @@ def worst_case_odds_gap(
     >>> worst_case_odds_gap(y, scores, sensitive_features=groups)
     1.0
     """
-    read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    settings = Settings(threshold)
-    return _gap("worst_case_odds_gap", *read, settings=settings, given=given, classes=classes)
+    return _gap("worst_case_odds_gap", **locals())
 
 
 def gap_table(
@@ -643,19 +622,13 @@ def gap_table(
     bins : int or None, default=20
         Number of equal intervals for the total variation. None computes it exactly, which gives
         about 1 for continuous scores.
-    pos_label : default=1
-        The label that counts as positive.
+    pos_label, classes, favourable
+        As in `true_positive_gap`.
     kind : {"probability", "number"}, default="probability"
         What the scores are. Predictions of a number decide nothing, so gaps of decisions are left
         out. Gaps of mean predictions, of their distributions by Wasserstein, and of matched people
         are in units of the target. With ``y_true`` they also have a relative version, whose name
         begins with ``relative_``.
-    classes : sequence, optional
-        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
-        Without it several classes have no order; their names are those of the columns, or the
-        sorted labels.
-    favourable : sequence, optional
-        The classes that are good for a person. With it, only the recall of these classes counts.
 
     Returns
     -------
@@ -686,10 +659,18 @@ def gap_table(
     """
     settings = Settings(threshold, bins, outcome=read_outcome(kind, "kind"))
     is_number = settings.outcome.has_unit
-    labels = None if is_number else y_true
-    read = y_score, sensitive_features, sample_weight, labels, pos_label, settings
-    named: dict[str, Any] = {"classes": classes, "favourable": favourable}
-    scored = read_scored(*read, given=given, measure=MEASURES["demographic_parity_gap"], **named)
+    scored = read_scored(
+        y_score,
+        sensitive_features,
+        sample_weight,
+        None if is_number else y_true,
+        pos_label,
+        settings,
+        given=given,
+        classes=classes,
+        favourable=favourable,
+        measure=MEASURES["demographic_parity_gap"],
+    )
     settings = scored.settings
     check_coupling(coupling)
     if coupling is not None:
@@ -751,24 +732,16 @@ def gaps_by_pair(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,), or None
-        Labels of two classes, or of several. Gaps of error rates need them.
-    y_score, sensitive_features, given
-        As in `demographic_parity_gap`.
+    y_true, y_score, sensitive_features, given
+        As in `gap_table`.
     measure : str or Measure, default="demographic_parity_gap"
         A measure, or the name of one in `fairmatch.measures.MEASURES`.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. It cannot be combined with a coupling, which carries its own weights.
     coupling : Coupling, optional
         A matching of these rows. The matched gap needs it; other measures do not take it.
-    threshold : float, default=0.5
-        A score at or above the threshold is accepted.
-    bins : int, optional
-        Number of equal intervals for the total variation. None computes it exactly.
-    pos_label : default=1
-        The label that counts as positive.
-    classes, favourable
-        As in `gap_table`.
+    threshold, bins, pos_label, classes, favourable
+        As in `gap_table`. By default the total variation is exact.
 
     Returns
     -------
@@ -796,29 +769,39 @@ def gaps_by_pair(
             "or ask for measure='matched_parity_gap'."
         )
     labels = y_true if asked.needs_labels or is_vectors(y_score) else None
-    read = y_score, sensitive_features, sample_weight, labels, pos_label, Settings(threshold, bins)
-    named: dict[str, Any] = {"classes": classes, "favourable": favourable, "measure": asked}
-    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given, **named)
+    scored = read_scored(
+        y_score,
+        sensitive_features,
+        sample_weight,
+        labels,
+        pos_label,
+        Settings(threshold, bins),
+        needs_labels=asked.needs_labels,
+        given=given,
+        classes=classes,
+        favourable=favourable,
+        measure=asked,
+    )
     names = scored.people.groups.labels
     return [
         PairGap(
             names[a],
             names[b],
             asked.between(scored, (a, b)),
-            _better(names[a], names[b], -asked.difference(scored, (a, b))),
+            _better(names[a], names[b], asked.difference(scored, (a, b))),
         )
         for a, b in combinations(scored.codes, 2)
     ]
 
 
 def _better(first: Any, second: Any, difference: float) -> Any:
-    return None if difference == 0.0 else (first if difference > 0.0 else second)
+    return None if difference == 0.0 else (second if difference > 0.0 else first)
 
 
 def _of_part(part: Coupling, scores: FloatArray) -> PairGap:
     difference = 0.0
     if scores.ndim == 1:
-        difference = float((scores[part.source_index] - scores[part.target_index]) @ part.mass)
+        difference = float((scores[part.target_index] - scores[part.source_index]) @ part.mass)
     first, second = part.groups
     better = _better(first, second, difference)
     return PairGap(first, second, part.gap(scores), better, part.label)
@@ -848,11 +831,8 @@ def gaps_by_class(
     measure : str, default="demographic_parity_gap"
         Which rates: shares of the classes ("demographic_parity_gap"), recalls
         ("true_positive_gap") or confusion rates given the true class ("equalized_odds_gap").
-    classes : sequence, optional
-        The classes in the order of the columns of ``y_score``. By default they are the names of
-        the columns, or the sorted labels.
-    favourable : sequence, optional
-        The classes that are good for a person. With it, only the recall of these classes counts.
+    classes, favourable
+        As in `true_positive_gap`.
     confidence : float, default=0.95
         Probability that all intervals of the table hold at once, by Bonferroni.
 
@@ -872,10 +852,6 @@ def gaps_by_class(
     2 (0.0, 0.5) 0.37 to 0.62
     """
     asked = read_measure(measure)
-    refuse_other_order(
-        y_score=y_score, sensitive_features=sensitive_features, y_true=y_true,
-        sample_weight=sample_weight,
-    )  # fmt: skip
     check_number("confidence", confidence, "(0, 1)")
     if not (asked.several and asked.needs_decisions):
         known = [name for name, own in MEASURES.items() if own.several and own.needs_decisions]
@@ -883,19 +859,18 @@ def gaps_by_class(
             f"measure={asked.name!r} has no rates of classes; choose one of {', '.join(known)}.",
             parameter="measure",
         )
-    if asked.needs_labels and y_true is None:
-        raise LabelError(
-            f"{asked.name} compares decisions with labels. Pass y_true.", parameter="y_true"
-        )
-    scores, outcome = read_class_scores(y_score, classes, y_true, favourable)
-    people = read_people(
+    scored = read_scored(
+        y_score,
         sensitive_features,
-        n_rows=len(scores),
-        y=y_true,
-        sample_weight=sample_weight,
-        classes=outcome.classes,
+        sample_weight,
+        y_true,
+        needs_labels=asked.needs_labels,
+        estimated=False,
+        classes=classes,
+        favourable=favourable,
+        measure=asked,
+        by_class=True,
     )
-    scored = ScoredPeople(people, scores, Settings(outcome=outcome))
     return class_rate_gaps(asked, scored, confidence)
 
 
@@ -982,12 +957,8 @@ def selection_rates(
 
     Parameters
     ----------
-    y_true, sensitive_features, sample_weight
-        As in `demographic_parity_gap`.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    threshold : float, default=0.5
-        A score at or above the threshold is accepted.
+    y_true, y_score, sensitive_features, sample_weight, threshold
+        As in `demographic_parity_gap`, for scores of two classes.
 
     Returns
     -------
@@ -1029,12 +1000,8 @@ def selection_ratio(
 
     Parameters
     ----------
-    y_true, sensitive_features, sample_weight
-        As in `demographic_parity_gap`.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    threshold : float, default=0.5
-        A score at or above the threshold is accepted.
+    y_true, y_score, sensitive_features, sample_weight, threshold
+        As in `selection_rates`.
 
     Returns
     -------
@@ -1053,11 +1020,5 @@ def selection_ratio(
     >>> selection_ratio(None, [1, 0, 1, 1], sensitive_features=list("aabb"))
     0.5
     """
-    found = selection_rates(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        threshold=threshold,
-    )
+    found = selection_rates(**locals())
     return min(group.ratio for group in found.values())

@@ -246,15 +246,6 @@ class Measure:
         limit of two rates is exact, by inverting a test, except with survey weights, where it is
         approximate; that of two means is approximate. The limit of equalised odds is the mean of
         the limits of its two gaps, and in the worst case the larger of them.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairmatch.people.groups import read_groups
-        >>> people = People(read_groups(np.repeat([0, 1], 100)))
-        >>> scored = ScoredPeople(people, np.tile([0.2, 0.8], 100))
-        >>> 0.1 < MEASURES["demographic_parity_gap"].upper_limit(scored, 0.95) < 0.2
-        True
         """
         assert self.limit is not None
         if scored.people.groups.memberships is not None:
@@ -518,11 +509,6 @@ def read_measure(value: Any, name: str = "measure", outcome: Outcome = PROBABILI
     """Return the measure with this name. Raise an error that lists the names if there is none.
 
     A measure is returned unchanged. ``name`` is the parameter that the error is about.
-
-    Examples
-    --------
-    >>> read_measure("true_positive_gap").symbol
-    'ΔTPR'
     """
     if isinstance(value, Measure):
         return value
@@ -544,27 +530,8 @@ def gap_values(
 ) -> dict[str, float]:
     """Return every gap that people and scores allow, by name.
 
-    Parameters
-    ----------
-    people : People
-        The people. Gaps of error rates need their labels.
-    scores : array of shape (n_rows,) or (n_rows, n_classes)
-        Their scores.
-    settings : Settings, optional
-        The settings of the measures.
-    coupling : Coupling, optional
-        A matching of these people, for the gaps of matched people.
-    undefined : bool, default=False
-        Whether a gap of error rates is NaN without labels, or where a group has no rows of a class.
-        By default it is left out without labels, and an error without rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.people.groups import read_groups
-    >>> people = People(read_groups(["a", "a", "b", "b"]))
-    >>> gap_values(people, np.array([0.9, 0.2, 0.6, 0.7]))["demographic_parity_gap"]
-    0.5
+    Gaps of matched people need their coupling. Without labels, gaps of error rates are left out, or
+    NaN if ``undefined``. Where a group has no rows of a class, they are an error, or NaN.
     """
     scored = matched = ScoredPeople(people, scores, settings)
     if people.groups.memberships is not None:
