@@ -2,14 +2,16 @@
 
 A figure is data. Each of its rows holds the facts of one line of the table and, where there is an
 estimate, of one mark of a chart: `_intervals` draws the rows, in as many charts as they name. Its
-words are in ``figures.txt.j2``: the title, how to read it, and the headings of the columns. A
-column without an entry and an empty sentence are left out, so a figure names all that it may have.
+words are in ``figures.txt.j2``: the title, how to read it, and the columns with their headings. A
+column can say which attribute of a row's ``fact`` it shows, and how that is written. A column
+without an entry and an empty sentence are left out, so a figure names all that it may have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,6 @@ import pandas as pd
 
 from fairmatch.auditing.facts import (
     FOUR_FIFTHS,
-    Alternative,
     Alternatives,
     Audit,
     CategoryImpact,
@@ -63,6 +64,7 @@ from fairmatch.report.wording import (
     outcome_words,
     partners,
     reach_sentences,
+    rule_words,
     selected_from,
     shown_name,
     shown_number,
@@ -79,6 +81,7 @@ class Panel(NamedTuple):
     title: str = ""
 
 
+# The charts of a figure, and the names of their series if there are several.
 Drawn = tuple[tuple[Panel, ...], tuple[str, ...]]
 
 
@@ -98,6 +101,9 @@ class Figure:
     n_shades: int = 0  # of the series of bars that are stacked
 
 
+_Rows = Callable[["_Model"], Iterable[Row]]
+_Made = Callable[[Sequence[Audit]], Figure | None]
+
 # Headings of the columns, if they are not the names of the fields.
 _HEADINGS = {
     "value": "estimate",
@@ -111,31 +117,62 @@ _HEADINGS = {
 }
 
 
-def told(key: str, **facts: Any) -> list[str]:
-    """Return the lines that the template has for a figure."""
-    text = str(getattr(template("figures.txt.j2").module, key)(**facts))
-    return [line for line in map(str.strip, text.splitlines()) if line]
+def told(key: str, audits: Sequence[Audit] = (), **facts: Any) -> list[str]:
+    """Return the lines that the template has for a figure of some audits."""
+    if audits:
+        first = audits[0]
+        reference = "" if first.reference is None else group_words(first.reference)
+        facts = {
+            "audit": first,
+            "audits": audits,
+            "real": first.kind == "number",
+            "decides": first.threshold is not None,
+            "level": f"{first.confidence:.0%}",
+            "outcome": outcome_words(first),
+            "reference": reference,
+            **facts,
+        }
+    module = template("figures.txt.j2").make_module(facts)
+    lines = map(str.strip, str(getattr(module, key)()).splitlines())
+    return [line for line in lines if line]
 
 
 def _figure(
     key: str,
-    rows: Sequence[Row],
-    panels: Sequence[Panel] = (),
-    legend: Sequence[str] = (),
+    audits: Sequence[Audit],
+    rows: Iterable[Row],
+    charts: Drawn = ((), ()),
     *,
     headings: dict[str, str] | None = None,
     n_shades: int = 0,
     **facts: Any,
 ) -> Figure:
     """Return a figure with the words of the template; headings are those of further columns."""
-    title, *reading, fields = told(key, **facts)
-    named = dict(
-        part.strip().partition(" = ")[::2] for part in fields[len("columns:") :].split("|")
-    )
-    columns = {name: words or _HEADINGS.get(name, name) for name, words in named.items()}
-    shown = {name for row in rows for name, value in row.items() if value not in ("", None)}
-    kept = {name: words for name, words in {**columns, **(headings or {})}.items() if name in shown}
-    return Figure(title, tuple(reading), kept, rows, tuple(panels), tuple(legend), n_shades)
+    title, *reading, declared = told(key, audits, **facts)
+    columns: dict[str, str] = {}
+    written: list[dict[str, Any]] = [dict(row) for row in rows]
+    for part in declared.removeprefix("columns:").split("|"):
+        entry, _, heading = part.strip().partition(" = ")
+        name, _, getter = entry.partition(" < ")
+        columns[name] = heading or _HEADINGS.get(name, name)
+        path, _, how = getter.partition(":")
+        for row in written if path else []:
+            if "fact" in row:
+                row.setdefault(name, _written(attrgetter(path)(row["fact"]), how))
+    for row in written:
+        row.pop("fact", None)
+    named = {name for row in written for name, value in row.items() if value not in ("", None)}
+    kept = {name: words for name, words in {**columns, **(headings or {})}.items() if name in named}
+    return Figure(title, tuple(reading), kept, written, *charts, n_shades)
+
+
+def _written(value: Any, how: str) -> Any:
+    """Return a fact as an entry of a table: in a format of ours, or of Python."""
+    if not how:
+        return value
+    if value is None:
+        return ""
+    return _FORMATS[how](value) if how in _FORMATS else format(value, f"z{how}")
 
 
 # Most rows in a chart that is alone, and in one of several. The table below it shows all.
@@ -144,6 +181,7 @@ _MOST_BARS, _FEW_BARS = 12, 6
 _LONGEST = 60
 _LIMITS = ("value", "low", "high")
 _ALIKE = "gap (0 = alike)"
+_NEAREST = ("position", "strict_position", "score_gap", "least_gap")
 _COSTS = {"cost": "matched by scores", "smallest": "nearest possible", "random": "random partners"}
 
 
@@ -186,14 +224,16 @@ def _estimate(fact: Estimate | Gap) -> dict[str, Any]:
     return {"value": fact.value, "low": fact.low, "high": fact.high, "note": fact.refused or ""}
 
 
-def _facts(fact: Any, *names: str) -> dict[str, Any]:
-    """Return some attributes of a fact as the fields of a row."""
-    return {name: getattr(fact, name) for name in names}
+def _panels(rows: Iterable[Row], draw: Callable[[str, list[Row]], str]) -> tuple[Panel, ...]:
+    """Return a chart of the rows of every ``panel`` that rows name."""
+    panels: dict[str, list[Row]] = {}
+    for row in rows:
+        panels.setdefault(row.get("panel", ""), []).append(row)
+    return tuple(Panel(draw(title, own), title) for title, own in panels.items())
 
 
-def level(audits: Sequence[Audit]) -> str:
-    """Return the level of the intervals."""
-    return f"{audits[0].confidence:.0%}"
+def _legend(series: Sequence[str]) -> tuple[str, ...]:
+    return tuple(series) if len(series) > 1 else ()
 
 
 def _intervals(
@@ -206,32 +246,51 @@ def _intervals(
     axis and their legend, unless their units are ``apart``.
     """
     drawn = [row for row in rows if row["value"] is not None and row.get("panel", "") is not None]
-    if not drawn:
-        return (), ()
     series = different(drawn, "series")
-    panels = {name: [r for r in drawn if r.get("panel", "") == name]
-              for name in dict.fromkeys(r.get("panel", "") for r in drawn)}  # fmt: skip
-    charts = []
-    for name, own in panels.items():
-        lines = references(name)
+
+    def draw(title: str, own: list[Row]) -> str:
+        lines = references(title)
         span = domain or _span(own if apart else drawn, lines.values())
-        chart = dots(own, axis=axis, domain=span, series=series, references=lines, percent=percent)
-        charts.append(Panel(chart, name))
-    return tuple(charts), tuple(series) if len(series) > 1 else ()
+        return dots(own, axis=axis, domain=span, series=series, references=lines, percent=percent)
+
+    return _panels(drawn, draw), _legend(series)
+
+
+def _ends(rows: Iterable[Row]) -> list[float]:
+    """Return the estimates of some rows with their limits."""
+    return [row[end] for row in rows for end in _LIMITS if row.get(end) is not None]
 
 
 def _span(rows: Sequence[Row], others: Iterable[float] = ()) -> Domain:
     """Return an axis for some estimates, with 0 on it."""
-    ends = [row[end] for row in rows for end in _LIMITS if row.get(end) is not None]
+    ends = _ends(rows)
     low, high = min([0.0, *ends]), max([0.01, *ends, *others])
     return 1.04 * low, high + 0.04 * (high - low)
 
 
 def _around(rows: Sequence[Row]) -> Domain:
     """Return the range of some estimates with a margin, which need not begin at 0."""
-    ends = [row[end] for row in rows for end in _LIMITS if row[end] is not None]
+    ends = _ends(rows) or [0.0]
     margin = 0.04 * (max(ends) - min(ends)) or 0.04 * abs(ends[0]) or 1.0
     return min(ends) - margin, max(ends) + margin
+
+
+def _per_model(key: str, axis: str = "", **how: Any) -> Callable[[_Rows], _Made]:
+    """Make a figure of the rows of each model, with charts of their intervals if there is an axis.
+
+    Without rows there is no figure.
+    """
+
+    def declare(rows_of: _Rows) -> _Made:
+        def figure(audits: Sequence[Audit]) -> Figure | None:
+            rows = [{**m.row, **row} for m in _models(audits) for row in rows_of(m)]
+            charts: Drawn = _intervals(rows, axis, **how) if axis else ((), ())
+            return _figure(key, audits, rows, charts) if rows else None
+
+        figure.__doc__ = rows_of.__doc__
+        return figure
+
+    return declare
 
 
 def least_people(audit: Audit) -> int:
@@ -246,30 +305,43 @@ def _too_few(number: int, least: int) -> str:
     return f"{n_people(number)}, fewer than the {least} a statement needs"
 
 
-def _digits(value: float | None, n_digits: int) -> str:
-    return "" if value is None else f"{value:z.{n_digits}f}"
-
-
 def _p(value: float | None) -> str:
     return "" if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _span_words(fact: Estimate, percent: bool = True) -> str:
     """Return an estimate with its interval as one entry of a table."""
-
-    def written(value: float) -> str:
-        return f"{100 * value:z.1f}" if percent else shown_number(value)
-
     if fact.value is None:
         return "no statement"
+    value, *ends = (
+        None if end is None else f"{100 * end:z.1f}" if percent else shown_number(end)
+        for end in (fact.value, fact.low, fact.high)
+    )
     unit = "%" if percent else ""
-    if fact.low is None or fact.high is None:
-        return f"{written(fact.value)}{unit}"
-    return f"{written(fact.value)}{unit} ({written(fact.low)} to {written(fact.high)})"
+    return f"{value}{unit}" if None in ends else f"{value}{unit} ({ends[0]} to {ends[1]})"
 
 
 def _range_words(low: float, high: float) -> str:
     return f"{low:z.3f} to {high:z.3f}"
+
+
+def _signed(change: Estimate) -> str:
+    return f"{change.value:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+
+
+# How columns write their facts, beside the formats of Python.
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "any": lambda value: value,
+    "value": lambda estimate: estimate.value,
+    "yes": lambda value: "yes" if value else "",
+    "group": group_words,
+    "p": _p,
+    "span": _span_words,
+    "number": lambda estimate: _span_words(estimate, percent=False),
+    "signed": _signed,
+    "range": lambda ends: _range_words(*ends),
+    "counts": lambda counts: ", ".join(f"{shown_name(name)} {n:,}" for name, n in counts.items()),
+}
 
 
 # The opening: groups, how many are selected, or what is predicted of them.
@@ -291,26 +363,15 @@ def opening_figure(audits: Sequence[Audit]) -> Figure:
          "panel": row["model"]}
         for row in rows
     ]  # fmt: skip
-    panels = _intervals(
+    charts = _intervals(
         drawn,
         "mean prediction" if real else f"share {outcome_words(audits[0])}",
-        domain=_around([r for r in drawn if r["value"] is not None] or [dict.fromkeys(_LIMITS, 0)])
-        if real
-        else (0.0, 1.0),
+        domain=_around([row for row in drawn if row["value"] is not None]) if real else (0.0, 1.0),
         references=four_fifths,
         percent=not real,
     )
-    return _figure(
-        "opening",
-        rows,
-        *panels,
-        real=real,
-        level=level(audits),
-        outcome=outcome_words(audits[0]),
-        weighted=audits[0].weights == "survey",
-        reference="" if audits[0].reference is None else group_words(audits[0].reference),
-        base=bases.pop() if len(bases) == 1 else "the group whose ratio is 1" if bases else "",
-    )
+    base = bases.pop() if len(bases) == 1 else "the group whose ratio is 1" if bases else ""
+    return _figure("opening", audits, rows, charts, base=base)
 
 
 def _compared_rate(model: _Model) -> tuple[str, float] | None:
@@ -356,8 +417,8 @@ def _group_rows(model: _Model) -> list[Row]:
         elif table is not None and (own := impact.get(group.label)) is not None:
             row |= {
                 "selected": own.n_selected,
-                "ratio": _digits(own.impact_ratio.value, 2),
-                "shortfall": _digits(own.shortfall, 1) if (own.shortfall or 0.0) >= 0.0 else "",
+                "ratio": _written(own.impact_ratio.value, ".2f"),
+                "shortfall": _written(own.shortfall, ".1f") if (own.shortfall or 0) >= 0 else "",
                 "adjusted": _p(own.p_adjusted),
                 "mark": "below" if own.below_four_fifths else "",
             }
@@ -416,11 +477,16 @@ def alternatives_figure(found: Alternatives) -> Figure:
         {"label": shown_name(name, _LONGEST), "value": accuracy, "x": gap, "series": series}
         for name, accuracy, gap, series in tried
     ]
-    baseline = {"name": f"{found.baseline} (baseline)", **_facts(found, "accuracy", "gap")}
+    baseline = {
+        "name": f"{found.baseline} (baseline)",
+        "accuracy": found.accuracy,
+        "gap": found.gap,
+    }
     return _figure(
         "alternatives",
-        [baseline, *map(_tried, found.tried)],
-        *_scatter(drawn, axis=f"gap of {measure}"),
+        (),
+        [baseline, *({"fact": one, "verdict": one.verdict_words()} for one in found.tried)],
+        _scatter(drawn, axis=f"gap of {measure}"),
         found=found,
         measure=measure,
         baseline=shown_name(found.baseline),
@@ -429,34 +495,15 @@ def alternatives_figure(found: Alternatives) -> Figure:
 
 def _scatter(rows: Sequence[Row], axis: str, joined: bool = False) -> Drawn:
     """Return the chart of accuracies against gaps."""
-    series = different(rows, "series")
     domain = 0.0, max(0.01, *(row["x"] for row in rows)) * 1.05
     chart = points(rows, axis=axis, upright="accuracy", domain=domain, joined=joined)
-    return (Panel(chart),), tuple(series) if len(series) > 1 else ()
-
-
-def _tried(one: Alternative) -> Row:
-    def signed(change: Estimate) -> str:
-        return f"{change.value:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
-
-    def people(counts: dict[str, int]) -> str:
-        return ", ".join(f"{shown_name(group)} {n:,}" for group, n in counts.items())
-
-    return {
-        **_facts(one, "name", "accuracy", "gap"),
-        "accuracy_change": signed(one.accuracy_change),
-        "gap_change": signed(one.gap_change),
-        "gained": people(one.gained),
-        "lost": people(one.lost),
-        "verdict": one.verdict_words(),
-    }
+    return (Panel(chart),), _legend(different(rows, "series"))
 
 
 def column_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of how every column was read: a table without a chart."""
-    columns = audits[0].columns
-    names = ("name", "role", "type", "n_distinct", "n_missing", "why", "doubt")
-    return _figure("columns", [_facts(own, *names) for own in columns]) if columns else None
+    rows = [{"fact": own} for own in audits[0].columns]
+    return _figure("columns", audits, rows) if rows else None
 
 
 # Gaps.
@@ -484,51 +531,37 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
                     "groups": by or ("combinations" if attributes else ""),
                     "panel": None if by else _unit(name, model.audit),
                     "meaning": gap_words(name, model.audit),
-                    "method": gap.method,
-                    **({"expected": gap.expected} if many else {}),
                 }
                 for by, gap, groups in found
                 if gap.name == name
             ]
-    real = audits[0].kind == "number"
-    return _figure("gaps", rows, *_intervals(rows, _ALIKE, apart=real), many=many)
+    drawn = _intervals(rows, _ALIKE, apart=audits[0].kind == "number")
+    return _figure("gaps", audits, rows, drawn, many=many)
 
 
 def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
     """Return a gap as the fields of a row."""
     first, second = (names.get(one, one) for one in gap.groups or ("", ""))
     return {
+        "fact": gap,
         "label": gap_title(gap.name, audit),
-        "symbol": gap.symbol,
         **_estimate(gap),
         "between": f"{first} – {second}" if gap.groups and len(names) > 2 else "",
-        "unknown": "" if gap.unknown_range is None else _range_words(*gap.unknown_range),
         "better": "" if gap.favoured is None else names.get(gap.favoured, gap.favoured),
-        "detectable": gap.detectable,
     }
 
 
-def estimated_figure(audits: Sequence[Audit]) -> Figure | None:
+@_per_model("estimated", _ALIKE)
+def estimated_figure(model: _Model) -> Iterable[Row]:
     """Return the figure of gaps between groups that are known only as probabilities."""
-    rows = [
-        {
-            **model.row,
+    for gap in model.audit.estimated.gaps if model.audit.estimated else ():
+        yield {
             "label": gap_title(gap.name, model.audit),
+            "fact": gap,
             **_estimate(gap.assumed),
             "bounds": _range_words(gap.low, gap.high),
             "limits": _range_words(gap.low_limit, gap.high_limit),
-            "calibrated": ""
-            if gap.calibrated is None
-            else _span_words(gap.calibrated, percent=False),
         }
-        for model in _models(audits)
-        if model.audit.estimated is not None
-        for gap in model.audit.estimated.gaps
-    ]
-    found = audits[0].estimated
-    if not rows or found is None:
-        return None
-    return _figure("estimated", rows, *_intervals(rows, _ALIKE), found=found, level=level(audits))
 
 
 def _in_order(gaps: Iterable[Gap]) -> list[str]:
@@ -586,14 +619,8 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
                 others = [names[one] for one in gap.groups or () if one != reference]
                 pair = {"measure": own["label"], "label": " – ".join(others), "panel": title}
                 rows.append({**own, **pair, **model.row})
-    return _figure(
-        "pairs",
-        rows,
-        *_intervals(rows, _ALIKE, apart=audits[0].kind == "number"),
-        each=compared_groups(audits[0]).capitalize(),
-        reference="" if reference is None else group_words(reference),
-        level=level(audits),
-    )
+    drawn = _intervals(rows, _ALIKE, apart=audits[0].kind == "number")
+    return _figure("pairs", audits, rows, drawn, each=compared_groups(audits[0]).capitalize())
 
 
 # Groups that are bands of a number.
@@ -601,85 +628,52 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
 
 def number_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the mean score along a number whose bands are the groups."""
-    if audits[0].number is None:
-        return None
-    rows: list[Row] = []
-    for model in _models(audits):
-        for point in model.audit.number.points if model.audit.number else ():
-            ends = f"{point.low:g}", f"{point.high:g}"
-            rows.append(
-                {
-                    **model.row,
-                    "label": ends[0] if ends[0] == ends[1] else " to ".join(ends),
-                    "series": model.title or "mean score",
-                    "people": point.n_people,
-                    "value": point.mean,
-                    "low": point.mean_low,
-                    "high": point.mean_high,
-                }
-            )
-    return _figure(
-        "number",
-        rows,
-        *_intervals(rows, "mean prediction" if audits[0].kind == "number" else "mean score"),
-        level=level(audits),
-    )
+    axis = "mean prediction" if audits[0].kind == "number" else "mean score"
+    return _per_model("number", axis)(_number_rows)(audits)
 
 
-def period_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the first gap in every period, with the changes between them."""
-    rows: list[Row] = []
-    for model in _models(audits):
-        for one in model.audit.periods:
-            changes = [
-                f"{group_words(own.group)} {own.change.value:+.3f} (p {_p(own.p_adjusted)})"
-                for own in model.audit.changes
-                if own.after == one.name and own.measure == one.gaps[0].name
-            ]
-            rows.append(
-                {
-                    **model.row,
-                    "label": one.name,
-                    "people": sum(group.n_rows for group in one.groups),
-                    **_estimate(one.gaps[0]),
-                    "ratio": _span_words(one.selection_ratio, percent=False)
-                    if model.audit.threshold is not None
-                    else "",
-                    "changes": "; ".join(changes),
-                }
-            )
-    if not rows:
-        return None
-    title = gap_title(audits[0].periods[0].gaps[0].name, audits[0])
-    reference = group_words(audits[0].reference or "")
-    return _figure(
-        "periods",
-        rows,
-        *_intervals(rows, _ALIKE),
-        title=title,
-        reference=reference,
-        n_changes=len(audits[0].changes),
-    )
-
-
-def stage_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the rate and the impact ratio of every group, stage by stage."""
-    rows = [
-        {
-            **_impact_row(
-                category, told_apart(own.category for own in stage.impact[-1].categories)
-            ),
-            "panel": f"{stage.stage} of {stage.among}",
-            "stage": f"{stage.stage} of {stage.among}",
+def _number_rows(model: _Model) -> Iterable[Row]:
+    for point in model.audit.number.points if model.audit.number else ():
+        yield {
+            "label": " to ".join(dict.fromkeys((f"{point.low:g}", f"{point.high:g}"))),
+            "series": model.title or "mean score",
+            "fact": point,
+            "value": point.mean,
+            "low": point.mean_low,
+            "high": point.mean_high,
         }
-        for audit in audits
-        for stage in audit.stages
-        for category in stage.impact[-1].categories
-    ]
-    if not rows:
-        return None
-    panels = _intervals(rows, "impact ratio", references=lambda panel: {"four fifths": FOUR_FIFTHS})
-    return _figure("stages", rows, *panels)
+
+
+@_per_model("periods", _ALIKE)
+def period_figure(model: _Model) -> Iterable[Row]:
+    """Return the figure of the first gap in every period, with the changes between them."""
+    for one in model.audit.periods:
+        changes = [
+            f"{group_words(own.group)} {own.change.value:+.3f} (p {_p(own.p_adjusted)})"
+            for own in model.audit.changes
+            if own.after == one.name and own.measure == one.gaps[0].name
+        ]
+        ratio = one.selection_ratio
+        yield {
+            "label": one.name,
+            "people": sum(group.n_rows for group in one.groups),
+            **_estimate(one.gaps[0]),
+            "ratio": "" if model.audit.threshold is None else _span_words(ratio, percent=False),
+            "changes": "; ".join(changes),
+        }
+
+
+_FOUR_FIFTHS: dict[str, Any] = {"references": lambda panel: {"four fifths": FOUR_FIFTHS}}
+
+
+@_per_model("stages", "impact ratio", **_FOUR_FIFTHS)
+def stage_figure(model: _Model) -> Iterable[Row]:
+    """Return the figure of the rate and the impact ratio of every group, stage by stage."""
+    for stage in model.audit.stages:
+        names = told_apart(own.category for own in stage.impact[-1].categories)
+        words = f"{stage.stage} of {stage.among}"
+        for category in stage.impact[-1].categories:
+            yield {**_impact_row(category, names), "panel": words, "stage": words}
 
 
 # Comparisons within the levels of given factors, and what makes people alike.
@@ -691,36 +685,24 @@ def given_figures(audits: Sequence[Audit]) -> list[Figure]:
     """Return the figure of adjusted differences, and one of the strata for each model and group."""
     if not audits[0].conditional:
         return []
+    own = [(model, one) for model in _models(audits) for one in model.audit.conditional]
     rows = [
         {
             **model.row,
             "label": group_words(one.group),
             "series": model.title or "adjusted",
-            "reference": group_words(one.reference),
-            "marginal": one.marginal,
+            "fact": one,
             **_estimate(one.adjusted),
-            "absolute": one.absolute,
-            "chance": one.chance,
-            "odds": "" if one.odds_ratio is None else _span_words(one.odds_ratio, percent=False),
-            "p": _p(one.p_value),
             "homogeneous": _p(one.p_homogeneous) if one.n_homogeneous != 0 else "strata too small",
-            "percent": "" if one.percent is None else _span_words(one.percent, percent=False),
-            "disparity": one.disparity,
             "overlap": f"{one.overlap[0]:.1%}",
             "overlap_reference": f"{one.overlap[1]:.1%}",
         }
-        for model in _models(audits)
-        for one in model.audit.conditional
+        for model, one in own
     ]
-    own = [(model, one) for model in _models(audits) for one in model.audit.conditional]
+    factors = column_words(str(audits[0].provenance.settings.get("given") or ""))
+    drawn = _intervals(rows, "adjusted difference")
     return [
-        _figure(
-            "given",
-            rows,
-            *_intervals(rows, "adjusted difference"),
-            level=level(audits),
-            factors=column_words(str(audits[0].provenance.settings.get("given") or "")),
-        ),
+        _figure("given", audits, rows, drawn, factors=factors),
         *(_strata_figure(model, one) for model, one in own),
     ]
 
@@ -745,6 +727,7 @@ def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
         )
     return _figure(
         "strata",
+        [model.audit],
         rows,
         group=group_words(facts.group),
         reference=group_words(facts.reference),
@@ -786,7 +769,7 @@ def similarity_figure(audits: Sequence[Audit]) -> Figure | None:
     ]
     bars = [{**row, "series": "share"} for row in rows[:_MOST_BARS]]
     chart = stacked(bars, axis="share of all weights", series=["share"])
-    return _figure("similarity", rows, [Panel(chart)], drawn=len(bars), total=len(rows))
+    return _figure("similarity", audits, rows, ((Panel(chart),), ()), drawn=len(bars))
 
 
 # Rates and impact ratios, to be filed.
@@ -801,10 +784,10 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
     return tuple(
         told(
             "impact_lead",
+            audits,
             rule=found.impact[0].rule,
             rules=listed([*dict.fromkeys(map(_meaning, audits))]),
             side="" if found.impact[0].median_score is None else side,
-            classes=found.classes is not None,
             base=base_words(found),
         )
     )
@@ -841,16 +824,17 @@ def _impact_figure(model: _Model, decided: str, table: ImpactTable) -> Figure:
         shown = [c.category for c in order if c.category in most and c.n_people >= least]
         if most and len(shown) == len(most):
             highest[what] = [*map(group_words, shown)]
-    panels = _intervals(
+    drawn = _intervals(
         rows,
         "impact ratio of selection rates",
-        references=lambda panel: {"four fifths": FOUR_FIFTHS},
+        **_FOUR_FIFTHS,
         domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
     )
     return _figure(
         "impact",
+        [model.audit],
         rows,
-        *panels,
+        drawn,
         table=table,
         attributes=[column_words(name) for name in table.attributes],
         model=model.title,
@@ -880,27 +864,13 @@ def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> dict[
 
 def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
     ratio = category.impact_ratio
-    scoring, scoring_ratio = category.scoring_rate, category.scoring_ratio
     return {
+        "fact": category,
         "label": names[category.category],
         "series": "impact ratio",
-        "people": category.n_people,
-        "selected": category.n_selected,
-        "rate": _span_words(category.selection_rate),
         **_estimate(ratio),
         # The category that others are compared with has a ratio of 1 and no interval.
         "span": "" if ratio.low is None else f"{ratio.low:.2f} to {ratio.high:.2f}",
-        "p": _p(category.p_value),
-        "adjusted": _p(category.p_adjusted),
-        "z": _digits(category.standard_deviations, 2),
-        "exact": _digits(category.exact_standard_deviations, 2),
-        "shortfall": _digits(category.shortfall, 1),
-        "below": "" if category.below_four_fifths is None else category.below_four_fifths,
-        "flips": "" if category.flips is None else category.flips,
-        "scoring": "" if scoring is None else scoring.value,
-        "scoring_ratio": "" if scoring_ratio is None else scoring_ratio.value,
-        "share": f"{category.share:.1%}",
-        "small": "yes" if category.is_small else "",
     }
 
 
@@ -927,14 +897,12 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
             Panel(histogram(drawn, axis=what, series=series, references=marks, top=top), title)
             for title, drawn, series in charts
         ]
-    rules = []
-    if audits[0].threshold is not None:
-        rules = [f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits]
+    rules = [] if audits[0].threshold is None else [rule_words(audit) for audit in audits]
     return _figure(
         "scores",
+        audits,
         rows,
-        panels,
-        legend,
+        (tuple(panels), legend),
         what=what,
         rules="; ".join(dict.fromkeys(rules)),
         small=any(len(_stated(audit)) < len(audit.groups) for audit in audits),
@@ -1012,7 +980,7 @@ def accuracy_figure(audits: Sequence[Audit]) -> Figure:
         if not group.mean_score.refused and (fact := getattr(group, name)) is not None
     ]
     axis = "share" if audits[0].classes else "share, or AUC"
-    return _figure("labels", rows, *_intervals(rows, axis, domain=(0.0, 1.0)))
+    return _figure("labels", audits, rows, _intervals(rows, axis, domain=(0.0, 1.0)))
 
 
 def calibration_figure(audits: Sequence[Audit]) -> Figure:
@@ -1028,7 +996,7 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
                 "label": model.groups[group.label],
                 "range": " to ".join(dict.fromkeys((f"{part.low:g}", f"{part.high:g}"))),
                 "x": part.mean_score,
-                **_facts(part, "n_rows", "mean_score"),
+                "fact": part,
                 **_estimate(part.positive_rate),
             }
             for group in by_size(model.audit.groups)
@@ -1048,11 +1016,14 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             for title, drawn, series in charts
             if drawn
         ]  # fmt: skip
-    errors = [model.said(_errors(model.audit)) for model in _models(audits)]
-    few = len(audits[0].score_values) > 2
-    said = "; ".join(filter(None, errors))
-    positive = label_words(audits[0], audits[0].favourable == "high")
-    return _figure("calibration", rows, panels, legend, errors=said, few=few, positive=positive)
+    return _figure(
+        "calibration",
+        audits,
+        rows,
+        (tuple(panels), legend),
+        errors="; ".join(filter(None, (m.said(_errors(m.audit)) for m in _models(audits)))),
+        positive=label_words(audits[0], audits[0].favourable == "high"),
+    )
 
 
 def _errors(audit: Audit) -> str:
@@ -1120,26 +1091,27 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
         reading.append(pair.model.said(matching_sentence(pair.model.audit, matching, many)))
         if (drawn := _pair_picture(pair)) is not None:
             panels.append(drawn)
-        if found is not None:
-            facts = _facts(found, "position", "strict_position", "score_gap", "least_gap", *_COSTS)
-        elif same_rank is not None:
-            facts = {"position": same_rank.relative, **_facts(same_rank, *_COSTS)}
-            facts["note"] = "people at the same rank of their groups: no nearer matching is proven"
-        else:
+        own = found or same_rank
+        if own is None:
             continue
-        rows.append({**pair.row, **facts})
+        row = {**pair.row, **{name: getattr(own, name) for name in _COSTS}}
+        if found is not None:
+            row |= {name: getattr(found, name) for name in _NEAREST}
+        elif same_rank is not None:
+            row["position"] = same_rank.relative
+            row["note"] = "people at the same rank of their groups: no nearer matching is proven"
+        rows.append(row)
     if not reading:
         return None
     made = [matching for matching in audits[0].matchings if not matching.refused]
     return _figure(
         "matched",
+        audits,
         rows,
-        panels,
+        (tuple(panels), ()),
         reading=reading,
-        matched=made,
-        decides=audits[0].threshold is not None,
+        made=made,
         what="prediction" if audits[0].kind == "number" else "score",
-        reference=group_words(audits[0].reference or "") if len(audits[0].matchings) > 2 else "",
         slack=max((m.nearest_fair.slack for m in made if m.nearest_fair), default=None),
     )
 
@@ -1184,8 +1156,7 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
                     "label": f"{own}, with {other}",
                     **model.row,
                     **_estimate(reach.share),
-                    "near": reach.has_near.value,
-                    **_facts(reach, "distance", "score_gap"),
+                    "fact": reach,
                 }
             )
         if sum(len(one.reach) for one in model.audit.matchings) <= 2:
@@ -1194,11 +1165,12 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
         return None
     return _figure(
         "reach",
+        audits,
         rows,
-        *_intervals(rows, "share of the group's people", domain=(0.0, 1.0), percent=True),
+        _intervals(rows, "share of the group's people", domain=(0.0, 1.0), percent=True),
         reading=reading,
         drawn=any(map(is_drawn, audits)),
-        alike=rows[0]["score_gap"],
+        alike=rows[0]["fact"].score_gap,
     )
 
 
@@ -1216,10 +1188,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
     drawn: list[Row] = []
     for pair, features in matched:
         names = told_apart((part.name for part in features), column_words)
-        rows += [
-            {**pair.row, "label": names[part.name], **_facts(part, *_COSTS, "share")}
-            for part in features
-        ]
+        rows += [{**pair.row, "label": names[part.name], "fact": part} for part in features]
         drawn += [
             {"label": names[part.name], "series": words, "value": getattr(part, kind),
              "panel": pair.title}
@@ -1227,7 +1196,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
             for kind, words in _COSTS.items()
         ]  # fmt: skip
     more = any(len(features) > most for _, features in matched)
-    return _figure("features", rows, *_intervals(drawn, "mean squared distance"), more=more)
+    return _figure("features", audits, rows, _intervals(drawn, "mean squared distance"), more=more)
 
 
 def gap_of_pairs_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1244,7 +1213,7 @@ def gap_of_pairs_figure(audits: Sequence[Audit]) -> Figure | None:
                 "median": match.quantiles.get("0.5"),
                 "high95": match.quantiles.get("0.95"),
                 **_flips(match.flips, names),
-                "cost": match.transport_cost,
+                "fact": match,
             }
             for match in sorted(pair.matching.matched_gaps, key=lambda m: order.index(m.matching))
         ]
@@ -1252,9 +1221,8 @@ def gap_of_pairs_figure(audits: Sequence[Audit]) -> Figure | None:
         return None
     return _figure(
         "score_gaps",
+        audits,
         rows,
-        decides=audits[0].threshold is not None,
-        selected=outcome_words(audits[0]),
         other=other_words(audits[0]),
         by_columns=any(len(m.matched_gaps) > 1 for audit in audits for m in audit.matchings),
     )
@@ -1286,7 +1254,7 @@ def side_by_side(audits: Sequence[Audit]) -> Figure | None:
     ]
     same = len({(a.provenance.groups_sha256, a.provenance.features_sha256) for a in audits}) == 1
     models = {f"m{k}": model.name for k, model in enumerate(_models(audits))}
-    return _figure("side_by_side", rows, headings=models, same=same)
+    return _figure("side_by_side", audits, rows, headings=models, same=same)
 
 
 def _estimates(audit: Audit) -> dict[str, float | int | None]:
@@ -1354,9 +1322,9 @@ def changed_figure(comparison: Comparison) -> Figure:
     favoured = comparison.privileged
     return _figure(
         "changed",
+        comparison.audits,
         rows,
-        *_intervals(bars, "share of the group", percent=True),
-        decides=first.audit.kind != "number",
+        _intervals(bars, "share of the group", percent=True),
         reference=shown_name(first.audit.model_name),
         favoured="" if favoured is None else shown_name(favoured),
     )
@@ -1431,7 +1399,8 @@ def class_figures(audits: Sequence[Audit]) -> list[Figure]:
                 "first": cell.rates[1],
                 "second": cell.rates[0],
                 "value": cell.rates[1] - cell.rates[0],
-                **_facts(cell, "low", "high"),
+                "low": cell.low,
+                "high": cell.high,
                 "panel": names[cell.decided] if cell.given is None else None,
             }
             for cell in (facts.cells if facts else ())
@@ -1442,23 +1411,19 @@ def class_figures(audits: Sequence[Audit]) -> list[Figure]:
             return _stacks(bars, list(names.values()), "share of the people")
         return _intervals(bars, "share of the people", domain=(0.0, 1.0), percent=True)
 
-    said: dict[str, Any] = {"level": level(audits), "ordered": first.ordered, "n": len(names)}
-    shown: dict[str, Any] = {
-        "headings": headings,
-        "n_shades": len(names) if first.ordered else 0,
-        **said,
-    }
+    said: dict[str, Any] = {"ordered": first.ordered, "n": len(names)}
+    shown: dict[str, Any] = {"headings": headings, "n_shades": len(names) * first.ordered, **said}
+    bars = drawn["confusion"]
     good = [names[own] for own in first.favourable]
     found = [
-        _figure("class_shares", shares, *charts(drawn["shares"]), good=good, **shown),
-        _figure("class_gaps", gaps, *_intervals(gaps, _ALIKE), **said),
+        _figure("class_shares", audits, shares, charts(drawn["shares"]), good=good, **shown),
+        _figure("class_gaps", audits, gaps, _intervals(gaps, _ALIKE), **said),
     ]
     if cells:
-        found.append(_figure("class_cells", cells, *_intervals(cells, "difference"), **said))
+        found.append(_figure("class_cells", audits, cells, _intervals(cells, "difference"), **said))
     if confusion:
-        bars = drawn["confusion"]
         found.append(
-            _figure("class_confusion", confusion, *charts(bars), drawn=bool(bars), **shown)
+            _figure("class_confusion", audits, confusion, charts(bars), drawn=bool(bars), **shown)
         )
     return found
 
@@ -1503,8 +1468,9 @@ def moves_figure(comparison: Comparison) -> Figure | None:
     bars = [{**row, "panel": row["model"]} for row in kept if row["label"] in labels]
     return _figure(
         "moves",
+        comparison.audits,
         rows,
-        *_intervals(bars, "share of the group", percent=True),
+        _intervals(bars, "share of the group", percent=True),
         reading=reading,
         reference=shown_name(first.audit.model_name),
         more=len({row["label"] for row in rows}) > len(labels),
@@ -1529,7 +1495,7 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
         for r in sorted(rows, key=lambda r: float(r["fairness_weight"]))
     ]  # fmt: skip
     chart = _scatter(drawn, f"{MEASURES[gap].title} ({MEASURES[gap].symbol})", joined=True)
-    return _figure("tradeoff", rows, *chart, headings=names)
+    return _figure("tradeoff", (), rows, chart, headings=names)
 
 
 # Subsets.
@@ -1553,6 +1519,7 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
         if own or not scan.refused:
             said = told(
                 "search",
+                audits,
                 scan=scan,
                 n_rows=len(own),
                 n_stated=len(stated),
@@ -1564,12 +1531,14 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
     if not reading:
         return None
     many = any(len(audit.matchings) > 1 for audit in audits)
-    panels, legend = _intervals(
+    charts = _intervals(
         drawn,
         "gap between mean scores",
         references=lambda p: {"over everybody": overall[p]} if p in overall else {},
     )
-    return _figure("subsets", rows, panels, legend, reading=reading, drawn=bool(panels), many=many)
+    return _figure(
+        "subsets", audits, rows, charts, reading=reading, drawn=bool(charts[0]), many=many
+    )
 
 
 def _subset_rows(model: _Model) -> list[Row]:
@@ -1601,27 +1570,14 @@ def _subset_rows(model: _Model) -> list[Row]:
     return rows
 
 
-def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
+@_per_model("half_spaces")
+def half_space_figure(model: _Model) -> Iterable[Row]:
     """Return the table of gaps in random subsets, next to those of shuffled groups."""
-    rows: list[Row] = []
-    n_empty = 0
-    for model in _models(audits):
-        if (scan := model.audit.subsets) is None or not scan.half_spaces.gaps:
-            continue
-        found = scan.half_spaces
-        n_empty = max(n_empty, found.n_empty)
-        rows += [
-            {
-                "series": name,
-                "model": model.title,
-                "n": len(gaps),
-                **{f"q{q}": float(np.quantile(gaps, q / 100)) for q in (50, 95, 100)},
-            }
-            for name, gaps in (("this model", found.gaps), ("groups shuffled", found.noise))
-            if gaps
-        ]
-    if not rows:
-        return None
-    many = len(audits[0].matchings) > 1 and audits[0].reference is not None
-    reference = group_words(audits[0].reference or "") if many else ""
-    return _figure("half_spaces", rows, reference=reference, n_empty=n_empty)
+    scan = model.audit.subsets
+    if scan is None or not scan.half_spaces.gaps:
+        return
+    found = {"this model": scan.half_spaces.gaps, "groups shuffled": scan.half_spaces.noise}
+    for name, gaps in found.items():
+        if gaps:
+            quantiles = {f"q{q}": float(np.quantile(gaps, q / 100)) for q in (50, 95, 100)}
+            yield {"series": name, "n": len(gaps), **quantiles}

@@ -26,17 +26,14 @@ from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.figures import Figure
 from fairmatch.report.wording import (
     ALIKE,
-    column_words,
     compared_groups,
-    group_words,
     is_drawn,
     leak_sentence,
     listed,
-    n_people,
     other_words,
     outcome_words,
     resource,
-    selected_from,
+    rule_words,
     sentences,
     template,
     told_matching,
@@ -191,7 +188,7 @@ def write_report(
         other=other_words(shown[0]),
         sections=sections(shown, comparison, curve, alternatives),
         open_sections=["matching"] if any(map(_is_apart, shown)) else [],
-        **_about_sections(shown),
+        compared=compared_groups(shown[0]),
         people=None if people is None else _embedded(people),
         explorer_lead=explorer_lead(shown),
         contents=_contents(shown, people),
@@ -289,8 +286,6 @@ def write_filing(
         **_opening(shown, title),
         fields={words: blanks[key] for key, words in FILING_FIELDS.items()},
         matched=figures.matched_figure(shown),
-        impact=figures.impact_lead(shown),
-        given_notes=figures.given_notes(shown),
         appendix=[
             _on_paper(one)
             for one in (*figures.impact_figures(shown), *figures.given_figures(shown)[:1], gaps)
@@ -349,14 +344,16 @@ def _print_pdf(page: Path, file: Path) -> None:
 
 
 def _opening(audits: Sequence[Audit], title: str | None) -> dict[str, Any]:
-    """Return what the page and the filing begin with."""
+    """Return what the page and the filing have in common."""
+    decides = audits[0].threshold is not None  # predictions select nobody
     return {
         "title": title or audits[0].about.title or "Fairness audit",
         "notices": _notices(audits),
         "about": audits[0].about,
         "audits": audits,
-        "n_groups": _n_groups(audits[0]),
-        "rules": _rules(audits),
+        "rules": listed(dict.fromkeys(map(rule_words, audits))) if decides else "",
+        "impact": figures.impact_lead(audits),
+        "given_notes": figures.given_notes(audits),
         "summaries": [(audit, sentences(audit)) for audit in audits],
         "first": figures.opening_figure(audits),
         "notes": _notes(audits),
@@ -408,44 +405,6 @@ def _listed(
     ]
 
 
-def _about_sections(audits: Sequence[Audit]) -> dict[str, Any]:
-    """Return what the words of the sections depend on."""
-    first = audits[0]
-    many = len(first.matchings) > 1 and first.reference is not None
-    return {
-        "real": first.kind == "number",
-        "level": figures.level(audits),
-        "impact": figures.impact_lead(audits),
-        "given_notes": figures.given_notes(audits),
-        "alike": _alike(first),
-        "described": any(matching.transport for matching in first.matchings),
-        "reference": group_words(first.reference or "") if many else "",
-        "compared": compared_groups(first),
-        "listed": any(audit.subsets and audit.subsets.subsets for audit in audits),
-    }
-
-
-def _alike(audit: Audit) -> str:
-    """Return what the distance of two people is taken over."""
-    if audit.similarity is not None:
-        return "the columns and weights listed below"
-    embedded = audit.provenance.settings.get("similarity") == "embedding"
-    return "the embedding given" if embedded else "all columns given"
-
-
-def _rules(audits: Sequence[Audit]) -> str:
-    """Return which scores are selected; nothing for predictions, which select nobody."""
-    if audits[0].threshold is None:
-        return ""
-    return listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in audits)])
-
-
-def _n_groups(audit: Audit) -> str:
-    """Return the number of groups. People of unknown group are named separately."""
-    known = len(audit.groups) - len(audit.unknown)
-    return f"{known} and unknown" if audit.unknown else str(known)
-
-
 def _on_search(alternatives: Alternatives | None, audits: Sequence[Audit]) -> list[str]:
     """Return what a search found, and why these models are described."""
     if alternatives is None:
@@ -456,27 +415,7 @@ def _on_search(alternatives: Alternatives | None, audits: Sequence[Audit]) -> li
 
 def _notices(audits: Sequence[Audit]) -> list[str]:
     """Return what a reader should know before the first number."""
-    said = [audit.undecided for audit in audits]
-    if audits[0].kind == "number":
-        said.append(
-            "Scores are predictions in units of the target. They are numbers, so there are no "
-            "decisions to compare."
-        )
-    if (facts := audits[0].classes) is not None:
-        said.append(
-            f"The model gives probabilities of {len(facts.names)} classes, and everybody gets the "
-            f"one with the largest. Gaps, matchings and subsets are about who is "
-            f"{outcome_words(audits[0])}: there a score is 1 or 0. “Every class” has the classes "
-            "by themselves."
-        )
-    if audits[0].estimated is not None:
-        said.append(
-            "Groups are known only as probabilities. Numbers of people in groups are expected "
-            "numbers, and rates are weighted by the probabilities."
-        )
-    if audits[0].weights == "survey":
-        said.append("Shares, means and gaps are weighted; numbers of people are not.")
-    return list(dict.fromkeys(filter(None, said)))
+    return list(dict.fromkeys(figures.told("notices", audits)))
 
 
 def _notes(audits: Sequence[Audit]) -> list[str]:
@@ -487,40 +426,24 @@ def _notes(audits: Sequence[Audit]) -> list[str]:
 
 def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
     """Return what is in the file, for a reader who is about to pass it on."""
-    if people is None:
-        return [
-            "This file holds counts, averages and intervals over groups of people. It holds "
-            "nobody's row.",
-        ]
-    content = json.loads(people)
-    tables = content["tables"]
-    n_shown = sum(len(table["ids"]) for table in tables)
-    columns = list(dict.fromkeys(c["name"] for table in tables for c in table["columns"]))
-    hidden = list(dict.fromkeys(name for table in tables for name in table["hidden"]))
-    held = ["identifiers", "groups", "scores"]
-    held += ["labels"] * any(table["labels"] for table in tables)
-    held += [f"{len(columns)} column{'s' * (len(columns) > 1)}"] * bool(columns)
+    content = json.loads(people or "{}")
+    tables = content.get("tables", [])
+    held = [audit.individuals for audit in audits if audit.individuals is not None]
     # A row of a table of counts stands for many people, who cannot be told apart.
-    counted = content["unit"] == "rows"
-    rows = f"{n_shown:,} rows of counted people" if counted else f"the rows of {n_people(n_shown)}"
-    said = [
-        f"This file holds {rows}, in the explorer: their {listed(held)}. Whoever has the file can "
-        "read them. The same report can be written without any individuals."
-    ]
-    shown = [audit.individuals for audit in audits if audit.individuals is not None]
-    if any(own.ids == tuple(map(str, own.rows)) for own in shown):
-        said.append("Identifiers are numbers of rows; the first row of the table is 0.")
-    if hidden:
-        names = ", ".join(column_words(name) for name in hidden)
-        said.append(
-            f"Left out of people's rows: {names}. Figures about many people still name them."
-        )
-    n_listed = max(table["n_listed"] for table in tables)
-    n_people_or_rows = max(len(own.ids) for own in shown) if counted else audits[0].n_rows
-    if any(map(is_drawn, audits)) or n_listed < n_people_or_rows:
-        drawn = f"{n_listed:,} rows" if counted else f"{n_listed:,} of {n_people(audits[0].n_rows)}"
-        said.append(f"The explorer lists a random sample: {drawn}, and their counterparts.")
-    return said
+    counted = content.get("unit") == "rows"
+    n_listed = max((table["n_listed"] for table in tables), default=0)
+    n_all = max(len(own.ids) for own in held) if counted else audits[0].n_rows
+    return figures.told(
+        "contents",
+        audits,
+        tables=tables,
+        counted=counted,
+        named={column["name"] for table in tables for column in table["columns"]},
+        hidden=[*dict.fromkeys(name for table in tables for name in table["hidden"])],
+        numbered=any(own.ids == tuple(map(str, own.rows)) for own in held),
+        n_listed=n_listed,
+        some=any(map(is_drawn, audits)) or n_listed < n_all,
+    )
 
 
 def _embedded(text: str) -> str:

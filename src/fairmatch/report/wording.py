@@ -53,6 +53,9 @@ def template(name: str) -> Any:
         "people": n_people,
         "listed": listed,
         "percent": "{:.0%}".format,
+        "column": column_words,
+        "group": group_words,
+        "gap_title": gap_title,
     }
     return environment.get_template(name)
 
@@ -121,7 +124,7 @@ def n_people(number: int) -> str:
     return "1 person" if number == 1 else f"{number:,} people"
 
 
-def listed(words: Sequence[str]) -> str:
+def listed(words: Iterable[str]) -> str:
     """Return some words as a list in a sentence."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
@@ -177,6 +180,11 @@ def selected_from(audit: Audit) -> str:
         return "class with the largest probability"
     side = "below" if audit.favourable == "low" else "at or above"
     return f"score {side} {audit.threshold:g}"
+
+
+def rule_words(audit: Audit) -> str:
+    """Return what happens to people, and for which scores."""
+    return f"{outcome_words(audit)}: {selected_from(audit)}"
 
 
 # Settings with the two labels: the words that a reader was given, or else those of the data.
