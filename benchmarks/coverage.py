@@ -121,7 +121,7 @@ def intervals(scores, generator):
     counts = tuple(int((s >= THRESHOLD).sum()) for s in scores)
     found.append(fold(rate_difference(counts, sizes, 0.95)))
     found.append(folded_ratio(counts, sizes) if any(counts) else (0.0, 1.0))
-    # Both gaps of equalised odds are those of the same rates, on two halves of the people.
+    # Both gaps of equalized odds are those of the same rates, on two halves of the people.
     halves = tuple((s[: len(s) // 2], s[len(s) // 2 :]) for s in scores)
     hits = tuple(tuple(int((s[k] >= THRESHOLD).sum()) for s in halves) for k in (0, 1))
     sides = tuple(tuple(len(s[k]) for s in halves) for k in (0, 1))

@@ -45,7 +45,7 @@ table = pd.DataFrame(measured).T
 table.round(3)
 
 # %%
-# Demographic parity closes most of ΔDP, but ΔTPR grows. Equal opportunity and equalised odds reduce
+# Demographic parity closes most of ΔDP, but ΔTPR grows. Equal opportunity and equalized odds reduce
 # ΔTPR, but most of ΔDP remains. If the groups' base rates differ, no model that uses the label has
 # both equal selection rates and equal error rates.
 

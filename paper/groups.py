@@ -115,7 +115,7 @@ CASES: dict[str, Case] = {
         ),
         Case(
             "adult-sex-odds",
-            "Adult by sex, equalised odds (the larger of ΔTPR and ΔFPR)",
+            "Adult by sex, equalized odds (the larger of ΔTPR and ΔFPR)",
             load_adult,
             "equalized_odds",
             (0.03, 0.042),

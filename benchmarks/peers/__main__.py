@@ -42,7 +42,7 @@ _ALL = {
     "adult-race-odds": replace(
         CASES["adult-race"],
         name="adult-race-odds",
-        title="Adult by race, equalised odds",
+        title="Adult by race, equalized odds",
         criterion=ODDS,
     ),
     **{name: CASES[name] for name in ("acsincome-sex", "acsincome-race")},
@@ -142,7 +142,7 @@ def page(found: dict) -> str:
         "test rows (20%). All methods start from the same plain trees (LightGBM, 200 rounds), "
         "unless the table names another learner. For each method we take the most accurate "
         "setting whose gap is within the level, both on the tuning rows, and measure it on the "
-        "test rows. The gap is the largest over pairs of groups; for equalised odds it is the "
+        "test rows. The gap is the largest over pairs of groups; for equalized odds it is the "
         "larger one of ΔTPR and ΔFPR. For random decisions, the numbers are expectations or those "
         "of one draw. Seconds are the CPU time of all settings of a method, without the plain "
         "trees; they include the trees in rows that come from `python -m paper groups`. A method "
