@@ -18,7 +18,6 @@ from fairmatch.exceptions import (
     ConstantModelWarning,
     FairmatchError,
     GapNotReachedWarning,
-    GroupError,
     InputError,
     LabelError,
     ModelFileError,
@@ -36,6 +35,7 @@ from fairmatch.learning.reading import (
 from fairmatch.learning.saving import plain_label, read_json, refuse_half_characters
 from fairmatch.learning.vectors import VectorAlignment
 from fairmatch.people.checks import (
+    BoolArray,
     FloatArray,
     check_length,
     check_number,
@@ -80,13 +80,6 @@ class Curve:
     Below the first knot and above the last one its slope is 1. So people with scores outside the
     range of the fit keep their order.
 
-    Parameters
-    ----------
-    knots : array of shape (n_knots,)
-        Points at which the function is known, strictly increasing.
-    values : array of shape (n_knots,)
-        Values of the function at the knots, never decreasing.
-
     Examples
     --------
     >>> import numpy as np
@@ -95,8 +88,8 @@ class Curve:
     [-0.1, 0.25, 1.1]
     """
 
-    knots: FloatArray
-    values: FloatArray
+    knots: FloatArray  #: Points at which the function is known, strictly increasing.
+    values: FloatArray  #: Values of the function at the knots, never decreasing.
 
     def __post_init__(self) -> None:
         if self.knots.ndim != 1 or not len(self.knots) or self.knots.shape != self.values.shape:
@@ -130,8 +123,8 @@ class Distribution:
     @classmethod
     def of(cls, scores: FloatArray, weights: FloatArray | None) -> Self:
         """Return the distribution of scores, with weighted rows."""
-        order = np.argsort(scores, kind="stable")
-        ordered = scores[order]
+        order = None if weights is None else np.argsort(scores, kind="stable")
+        ordered = np.sort(scores) if order is None else scores[order]
         first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
         counts = np.diff(np.append(first, len(ordered)))
         if weights is None:
@@ -162,29 +155,6 @@ def _kept(upto: FloatArray) -> IndexArray:
 class Alignment:
     r"""One increasing curve per group, which moves its scores to a common distribution.
 
-    Parameters
-    ----------
-    labels : tuple
-        Labels of the groups, sorted.
-    curves : tuple of Curve
-        For every group, the fully aligned score as a function of the score.
-    shares : array of shape (n_groups,)
-        Share of every group among the rows that were compared; it is the group's weight in the
-        barycentre.
-    scale : {"probability", "rank", "real"}
-        What the scores are.
-    ranks : Curve or None
-        With scale "rank", the curve from a score to its rank among all rows.
-    tied : array of shape (n_groups,)
-        Share of every group that has the same score as somebody else in the group.
-    remaining_gap : float
-        The gap that full alignment leaves on the rows of the fit. It is the largest difference
-        between two groups' shares above a threshold, over all thresholds. It comes from ties and
-        from unequal group sizes, because people with the same score and group get the same aligned
-        score.
-    attributes : tuple of str
-        Names of the attributes whose combinations are the groups, if there are several.
-
     Notes
     -----
     The common distribution is the Wasserstein barycentre of all groups. Its quantile function is
@@ -194,13 +164,18 @@ class Alignment:
     strength (Chzhen et al., 2020; Jiang et al., 2020).
     """
 
-    labels: tuple[Any, ...]
-    curves: tuple[Curve, ...]
+    labels: tuple[Any, ...]  #: Labels of the groups, sorted.
+    curves: tuple[Curve, ...]  #: For every group, the curve from a score to the aligned score.
+    #: Share of every group among the rows that were compared: its weight in the barycentre.
     shares: FloatArray
-    scale: str
-    ranks: Curve | None
-    tied: FloatArray
+    scale: str  #: What the scores are: "probability", "rank" or "real".
+    ranks: Curve | None  #: With scale "rank", the curve from a score to its rank among all rows.
+    tied: FloatArray  #: Share of every group that has the same score as somebody else in the group.
+    #: The gap that full alignment leaves on the rows of the fit: the largest difference between two
+    #: groups' shares above a threshold, over all thresholds. It comes from ties and from unequal
+    #: group sizes, because people with the same score and group get the same aligned score.
     remaining_gap: float
+    #: Names of the attributes whose combinations are the groups, if there are several.
     attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -399,62 +374,36 @@ _STEPS = 8
 class Cuts:
     """All cuts of the scores of one group, from accepting nobody to accepting everybody."""
 
-    scores: FloatArray  #: The distinct scores, decreasing. Cut k accepts the first k of them.
+    thresholds: FloatArray  #: The least score that a cut accepts, half-way to the next one below.
     #: Weight of right decisions, minus the weight of right decisions if nobody is accepted.
     gain: FloatArray
-    accepted: FloatArray  #: Share of the group that each cut accepts.
     #: The rates that are compared between groups; each of them increases with the cut.
     rates: FloatArray
 
     @classmethod
-    def of(cls, people: People, scores: FloatArray, criterion: Criterion, code: int) -> Self:
+    def of(
+        cls, scores: FloatArray, mass: FloatArray, positive: BoolArray, criterion: Criterion
+    ) -> Self:
         """Return the cuts of a group's scores; the criterion names the rates."""
-        rows, name = people.groups.rows(code), people.groups.labels[code]
-        assert people.positive is not None, "thresholds are chosen by their accuracy"
-        scores, mass, positive = scores[rows], people.mass[rows], people.positive[rows]
         order = np.argsort(-scores, kind="stable")
         ordered = scores[order]
         last = np.flatnonzero(np.append(ordered[1:] < ordered[:-1], True))
         for_all = np.append(0.0, np.cumsum(mass[order])[last])
         for_positive = np.append(0.0, np.cumsum((mass * positive)[order])[last])
-        if not for_all[-1] > 0.0:
-            raise GroupError(
-                f"The weights of group {name!r} sum to zero, and a group needs positive weight. "
-                "Leave the group out, or correct sample_weight."
-            )
         counts = {None: for_all, True: for_positive, False: for_all - for_positive}
-        rates = []
-        for label in criterion.labels:
-            count = np.maximum.accumulate(counts[label])
-            if not count[-1] > 0.0:
-                raise LabelError(
-                    f"Group {name!r} has no rows with a {'positive' if label else 'negative'} "
-                    f"label, so criterion={criterion.name!r} is undefined for it. Pool the group "
-                    "with another, or use criterion='demographic_parity'."
-                )
-            rates.append(count / count[-1])
-        gain = 2.0 * for_positive - for_all
-        return cls(ordered[last], gain, for_all / for_all[-1], np.array(rates))
+        rising = [np.maximum.accumulate(counts[label]) for label in criterion.labels]
+        above, below = ordered[last][:-1], ordered[last][1:]
+        middle = below + (above - below) / 2.0
+        thresholds = np.concatenate([[np.inf], np.where(middle > below, middle, above), [-np.inf]])
+        rates = np.array([count / count[-1] for count in rising])
+        return cls(thresholds, 2.0 * for_positive - for_all, rates)
 
     def __len__(self) -> int:
         return len(self.gain)
 
     def inner(self) -> Self:
         """Return the cuts without the first and the last, which treat everybody alike."""
-        kept = slice(1, -1)
-        return replace(
-            self, gain=self.gain[kept], accepted=self.accepted[kept], rates=self.rates[:, kept]
-        )
-
-    def threshold(self, cut: int) -> float:
-        """Return the threshold of a cut, half-way between its least score and the next below."""
-        if cut == 0:
-            return float("inf")
-        if cut == len(self.scores):
-            return float("-inf")
-        above, below = float(self.scores[cut - 1]), float(self.scores[cut])
-        middle = below + (above - below) / 2.0
-        return middle if middle > below else above
+        return type(self)(self.thresholds[1:-1], self.gain[1:-1], self.rates[:, 1:-1])
 
     def within(self, low: FloatArray, width: float) -> tuple[IndexArray, IndexArray]:
         """Return, for each window, the first cut inside it and the first cut beyond it."""
@@ -538,25 +487,6 @@ def range_maximum(values: FloatArray, start: IndexArray, end: IndexArray) -> Flo
 class GroupThresholds:
     """One threshold per group: the least score that is accepted.
 
-    Parameters
-    ----------
-    labels : tuple
-        Labels of the groups, sorted.
-    thresholds : array of shape (n_groups,)
-        Threshold of every group. A score is accepted if it is at least this. Minus infinity accepts
-        everybody, and infinity accepts nobody.
-    criterion : str
-        Name of the criterion, which determines whose acceptance is compared.
-    accuracy : float
-        Share of right decisions on the rows of the fit.
-    gap : float
-        Largest difference of rates between two groups on these rows. With equalised odds it is the
-        larger one of the gaps of true positive rates and of false positive rates.
-    decides : bool
-        Whether some people are accepted and others are not.
-    attributes : tuple of str
-        Names of the attributes whose combinations are the groups, if there are several.
-
     Notes
     -----
     With demographic parity, equal opportunity, or equalised odds of two groups, no other thresholds
@@ -571,12 +501,17 @@ class GroupThresholds:
     no gap. A randomised rule could do better there.
     """
 
-    labels: tuple[Any, ...]
+    labels: tuple[Any, ...]  #: Labels of the groups, sorted.
+    #: Threshold of every group. A score is accepted if it is at least this. Minus infinity accepts
+    #: everybody, and infinity accepts nobody.
     thresholds: FloatArray
-    criterion: str
-    accuracy: float
+    criterion: str  #: Name of the criterion, which determines whose acceptance is compared.
+    accuracy: float  #: Share of right decisions on the rows of the fit.
+    #: Largest difference of rates between two groups on these rows. With equalised odds it is the
+    #: larger one of the gaps of true positive rates and of false positive rates.
     gap: float
-    decides: bool
+    decides: bool  #: Whether some people are accepted and others are not.
+    #: Names of the attributes whose combinations are the groups, if there are several.
     attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -600,10 +535,16 @@ class GroupThresholds:
         A strength is the share of the gap at a threshold of one half that must go away. Full
         strength allows a gap of one person in the smallest group.
         """
-        cuts = [Cuts.of(people, scores, criterion, k) for k in range(people.groups.n_groups)]
+        assert people.positive is not None, "thresholds are chosen by their accuracy"
+        people.comparisons(criterion)  # raises if a group has nobody to compare
+        members = [people.groups.rows(code) for code in range(people.groups.n_groups)]
+        cuts = [
+            Cuts.of(scores[rows], people.mass[rows], people.positive[rows], criterion)
+            for rows in members
+        ]
         if max_gap is not None:
             return [cls._chosen(_deciding(cuts, max_gap), cuts, people, criterion)]
-        at_half = [int(np.searchsorted(-cut.scores, -0.5, side="right")) for cut in cuts]
+        at_half = [len(np.unique(scores[rows][scores[rows] >= 0.5])) for rows in members]
         plain = cls._chosen(at_half, cuts, people, criterion)
         plain = replace(plain, thresholds=np.full(len(cuts), 0.5))
         one_person = 1.0 / _smallest_count(people, criterion)
@@ -619,17 +560,15 @@ class GroupThresholds:
         cls, chosen: Sequence[int], cuts: Sequence[Cuts], people: People, criterion: Criterion
     ) -> Self:
         """Return the thresholds of chosen cuts, with their accuracy and their gap."""
-        pairs, mass = list(zip(cuts, chosen, strict=True)), people.mass
-        accepted = np.array([cut.accepted[k] for cut, k in pairs])
-        rates = np.array([cut.rates[:, k] for cut, k in pairs])
         assert people.positive is not None
+        mass, rates = people.mass, [cut.rates[:, k] for cut, k in zip(cuts, chosen, strict=True)]
         return cls(
             people.groups.labels,
-            np.array([cut.threshold(k) for cut, k in pairs]),
+            np.array([cut.thresholds[k] for cut, k in zip(cuts, chosen, strict=True)]),
             criterion.name,
             float((mass[~people.positive].sum() + _gain(cuts, chosen)) / mass.sum()),
             float(np.ptp(rates, axis=0).max()),
-            bool(accepted.max() > 0.0 and accepted.min() < 1.0),
+            _decide(cuts, chosen),
             people.groups.attributes,
         )
 
@@ -675,9 +614,7 @@ def _deciding(cuts: Sequence[Cuts], max_gap: float) -> list[int]:
     """Return the best cut of every group; cuts that decide are preferred."""
     best = _best_cuts(cuts, max_gap)
     assert best is not None, "accepting nobody has no gap"
-    ends = [{0: "nobody", len(cut) - 1: "everybody"} for cut in cuts]
-    constant = {end.get(k) for end, k in zip(ends, best, strict=True)}
-    if None in constant or len(constant) > 1:
+    if _decide(cuts, best):
         return best
     # At least one group must decide; each of them is tried.
     found = []
@@ -687,6 +624,12 @@ def _deciding(cuts: Sequence[Cuts], max_gap: float) -> list[int]:
         if chosen is not None:
             found.append([k + (j == code) for j, k in enumerate(chosen)])
     return max(found, key=lambda chosen: _gain(cuts, chosen), default=best)
+
+
+def _decide(cuts: Sequence[Cuts], chosen: Sequence[int]) -> bool:
+    """Return whether some people are accepted and others are not."""
+    ends = {cut.thresholds[k] for cut, k in zip(cuts, chosen, strict=True)}
+    return ends != {np.inf} and ends != {-np.inf}
 
 
 def _gain(cuts: Sequence[Cuts], chosen: Sequence[int]) -> float:

@@ -34,24 +34,16 @@ _MOST_ROWS = 20_000
 class BlindRule:
     r"""How much each probable group moves the score of a person.
 
-    Attributes
-    ----------
-    multipliers : array of shape (n_classes, n_groups)
-        The :math:`\lambda`, for each class that is compared and each group.
-    shares : array of shape (n_classes, n_groups)
-        Share of the people who belong to the class and the group.
-    gap : float
-        The gap on the rows of the fit, by the probabilities of the groups.
-
     Notes
     -----
     The moved score is :math:`f - \sum \lambda_{ys} P(Y = y, S = s \mid X) / P(Y = y, S = s)`,
     and one of at least one half is accepted. For demographic parity there is no class.
     """
 
+    #: The :math:`\lambda`, for each class that is compared and each group.
     multipliers: FloatArray
-    shares: FloatArray
-    gap: float
+    shares: FloatArray  #: Share of the people who belong to the class and the group.
+    gap: float  #: The gap on the rows of the fit, by the probabilities of the groups.
 
     def move(self, scores: FloatArray, masses: FloatArray) -> FloatArray:
         """Return moved scores, from probabilities of shape (n_rows, n_classes, n_groups)."""

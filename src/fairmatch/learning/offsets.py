@@ -305,29 +305,8 @@ def _margins(
 class ClassOffsets:
     r"""Offsets of the class probabilities by group, before the largest one decides.
 
-    Parameters
-    ----------
-    labels : tuple
-        Labels of the groups, sorted.
-    offsets : array of shape (n_groups, n_labels, n_classes)
-        With demographic parity there is one label, and the decision of group g is
-        :math:`\arg\max_c p_c + \psi_{gc}`. Otherwise it is
-        :math:`\arg\max_c p_c + t p_c^2 + \sum_y p_y \psi_{gyc}`.
-    criterion : str
-        Name of the criterion.
-    conditions : tuple of int
-        Positions of the classes y; empty with demographic parity.
-    accuracy : float
-        Expected share of right decisions on the rows of the fit, by the probabilities.
-    gap : float
-        The gap that the decisions reach on these rows. With a criterion that conditions on the
-        label, the rates are expected ones, by the probabilities.
-    promised : tuple of two float
-        Accuracy and gap of the optimum of the linear program, which may randomise tied people.
-    ties : float
-        The small number t of the rule; 0 with demographic parity.
-    attributes : tuple of str
-        Names of the attributes whose combinations are the groups, if there are several.
+    With demographic parity the decision of group g is :math:`\arg\max_c p_c + \psi_{gc}`.
+    Otherwise it is :math:`\arg\max_c p_c + t p_c^2 + \sum_y p_y \psi_{gyc}`.
 
     Notes
     -----
@@ -348,14 +327,20 @@ class ClassOffsets:
     [[0.46, 0.54], [0.55, 0.45]]
     """
 
-    labels: tuple[Any, ...]
+    labels: tuple[Any, ...]  #: Labels of the groups, sorted.
+    #: The :math:`\psi`, of shape (n_groups, n_labels, n_classes); one label if none is compared.
     offsets: FloatArray
-    criterion: str
-    conditions: tuple[int, ...]
+    criterion: str  #: Name of the criterion.
+    conditions: tuple[int, ...]  #: Positions of the classes y; empty with demographic parity.
+    #: Expected share of right decisions on the rows of the fit, by the probabilities.
     accuracy: float
+    #: The gap that the decisions reach on these rows. With a criterion that conditions on the
+    #: label, the rates are expected ones, by the probabilities.
     gap: float
+    #: Accuracy and gap of the optimum of the linear program, which may randomise tied people.
     promised: tuple[float, float]
-    ties: float = 0.0
+    ties: float = 0.0  #: The small number t of the rule; 0 with demographic parity.
+    #: Names of the attributes whose combinations are the groups, if there are several.
     attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -47,21 +47,11 @@ _HARMLESS = ("sklearn.compose._column_transformer._RemainderColsList",)
 
 @dataclass(frozen=True)
 class State:
-    """The state of a model, ready to be saved.
+    """The state of a model, ready to be saved."""
 
-    Attributes
-    ----------
-    file : str
-        Name of the file that holds what was learned.
-    content : bytes
-        Content of that file.
-    facts : dict
-        What else is needed to restore the model, as plain values.
-    """
-
-    file: str
-    content: bytes
-    facts: dict[str, Any]
+    file: str  #: Name of the file that holds what was learned.
+    content: bytes  #: Content of that file.
+    facts: dict[str, Any]  #: What else is needed to restore the model, as plain values.
 
 
 @dataclass(frozen=True)

@@ -26,19 +26,6 @@ _NEAREST = 4
 class VectorAlignment:
     r"""Where the probability vectors of every group move.
 
-    Parameters
-    ----------
-    labels : tuple
-        Labels of the groups, sorted.
-    points : tuple of arrays of shape (n_points, n_classes)
-        Vectors of every group, at most 600; close ones are joined.
-    moved : tuple of arrays of shape (n_points, n_classes)
-        Where full alignment moves them.
-    shares : array of shape (n_groups,)
-        Share of every group, which is its weight in the barycentre.
-    attributes : tuple of str
-        Names of the attributes whose combinations are the groups, if there are several.
-
     Notes
     -----
     The common distribution is the Wasserstein barycentre of the groups' vectors for the squared
@@ -48,10 +35,12 @@ class VectorAlignment:
     to rounding at the border of the simplex.
     """
 
-    labels: tuple[Any, ...]
+    labels: tuple[Any, ...]  #: Labels of the groups, sorted.
+    #: Vectors of every group, of shape (n_points, n_classes), at most 600; close ones are joined.
     points: tuple[FloatArray, ...]
-    moved: tuple[FloatArray, ...]
-    shares: FloatArray
+    moved: tuple[FloatArray, ...]  #: Where full alignment moves them.
+    shares: FloatArray  #: Share of every group, which is its weight in the barycentre.
+    #: Names of the attributes whose combinations are the groups, if there are several.
     attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
