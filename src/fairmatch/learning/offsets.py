@@ -178,56 +178,44 @@ def _program(problem: _Problem, bound: float, fixed: FloatArray) -> _Solution:
     """Solve the linear program of some people; the rates of the others are fixed."""
     n_rows, n_classes = problem.chances.shape
     n_groups, n_labels = problem.n_groups, len(problem.cells)
-    n_people = n_rows * n_classes
     # Variables: every decision, the middle of every compared rate, the gap of every label, and
     # by how much the bound is missed.
     compared = [(label, own) for label, cells in enumerate(problem.cells) for own in cells]
-    n_all = n_people + len(compared) + n_labels + 1
-    at_gap, at_miss = n_people + len(compared), n_all - 1
-    blocks, limits = [], []
-    people = np.arange(n_rows)
-    for middle, (label, own) in enumerate(compared):
-        for group in range(n_groups):
-            reach = problem.reach[:, group * n_labels + label] * problem.mass
-            kept = np.flatnonzero(reach)
-            columns = kept * n_classes + own
-            for sign in (1.0, -1.0):
-                row = sparse.coo_array(
-                    (
-                        np.concatenate([sign * reach[kept], [-sign, -0.5]]),
-                        (
-                            np.zeros(len(kept) + 2, dtype=np.intp),
-                            np.concatenate([columns, [n_people + middle, at_gap + label]]),
-                        ),
-                    ),
-                    shape=(1, n_all),
-                )
-                blocks.append(row)
-                limits.append(-sign * fixed[group, label, own])
-    n_rates = len(blocks)
-    shares = np.full(n_labels, 1.0 / n_labels)
-    for averaged in [shares] if problem.averaged else list(np.eye(n_labels)):
-        bounded = np.zeros((1, n_all))
-        bounded[0, at_gap : at_gap + n_labels], bounded[0, at_miss] = averaged, -1.0
-        blocks.append(sparse.coo_array(bounded))
-        limits.append(bound)
-    cost = np.zeros(n_all)
+    # A rate lies at most half of its label's gap above the middle, and at most half below.
+    sides = np.array([[1.0], [-1.0]])
+    moves = sparse.csr_array((problem.reach * problem.mass[:, None]).T)
+    rates = sparse.vstack(
+        [sparse.kron(moves[label::n_labels], np.eye(n_classes)[[own]]) for label, own in compared]
+    )
+    middles = sparse.kron(sparse.eye_array(len(compared)), np.tile(-sides, (n_groups, 1)))
+    halves = np.repeat(-0.5 * np.eye(n_labels)[[label for label, _ in compared]], 2 * n_groups, 0)
+    known = np.concatenate([fixed[:, label, own] for label, own in compared])
+    n_people, n_rates = n_rows * n_classes, 2 * len(known)
+    averaged = np.full((1, n_labels), 1.0 / n_labels) if problem.averaged else np.eye(n_labels)
+    missed = np.full((len(averaged), 1), -1.0)
     # In units of one person, so that the tolerances of the solver are small.
     unit = 1.0 / problem.mass.max()
-    cost[:n_people] = -unit * (problem.gains * problem.mass[:, None]).ravel()
-    cost[at_miss] = unit * _PENALTY
-    one = sparse.coo_array(
-        (np.ones(n_people), (np.repeat(people, n_classes), np.arange(n_people))),
-        shape=(n_rows, n_all),
-    )
+    gains = -unit * (problem.gains * problem.mass[:, None]).ravel()
+    others = np.append(np.zeros(len(compared) + n_labels), unit * _PENALTY)
     optimise: Any = linprog
     found = optimise(
-        cost,
-        A_ub=sparse.vstack(blocks, format="csr"),
-        b_ub=np.array(limits),
-        A_eq=one.tocsr(),
+        np.concatenate([gains, others]),
+        A_ub=sparse.block_array(
+            [
+                [sparse.kron(rates, sides), middles, sparse.coo_array(halves), None],
+                [None, None, sparse.coo_array(averaged), sparse.coo_array(missed)],
+            ],
+            format="csr",
+        ),
+        b_ub=np.concatenate([np.kron(known, [-1.0, 1.0]), np.full(len(averaged), bound)]),
+        A_eq=sparse.hstack(
+            [
+                sparse.kron(sparse.eye_array(n_rows), np.ones((1, n_classes))),
+                sparse.coo_array((n_rows, len(others))),
+            ],
+            format="csr",
+        ),
         b_eq=np.ones(n_rows),
-        bounds=np.column_stack([np.zeros(n_all), np.full(n_all, np.inf)]),
         method="highs-ds",
         options={"dual_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9},
     )
@@ -239,7 +227,7 @@ def _program(problem: _Problem, bound: float, fixed: FloatArray) -> _Solution:
         offsets[:, label, own] = price[:, 0] - price[:, 1]
     chosen = found.x[:n_people].reshape(n_rows, n_classes)
     accuracy = float((problem.chances * problem.mass[:, None] * chosen).sum())
-    return _Solution(offsets.reshape(-1, n_classes), accuracy, chosen, people)
+    return _Solution(offsets.reshape(-1, n_classes), accuracy, chosen, np.arange(n_rows))
 
 
 def _centred(problem: _Problem, found: _Solution, known: IndexArray) -> FloatArray:
