@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import InputError, MissingExtraError
@@ -122,7 +122,7 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
         import onnx
     except ModuleNotFoundError as error:
         raise MissingExtraError("to_onnx needs onnx: pip install 'fairmatch[onnx]'.") from error
-    graph = _Graph()
+    graph = _Graph(onnx)
     margins = (_trees if hasattr(model, "trees_") else _network)(graph, model, reader)
     if reader.outcome.several:
         graph.result("probabilities", graph.add("Softmax", margins, axis=1), len(reader.classes_))
@@ -130,12 +130,12 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
         positive = graph.add("Sigmoid", margins)
         if model.calibration_ is not None:
             positive = _calibrated(graph, positive, model.calibration_)
-        one = graph.constant(np.array([[1.0]]))
+        one = graph.constant([[1.0]])
         graph.result("probabilities", graph.add("Concat", graph.add("Sub", one, positive), positive,
                                                 axis=1), 2)  # fmt: skip
     else:
-        scaled = graph.add("Mul", margins, graph.constant(np.array([[reader.scale_]])))
-        shifted = graph.add("Add", scaled, graph.constant(np.array([[reader.mean_]])))
+        scaled = graph.add("Mul", margins, graph.constant([[reader.scale_]]))
+        shifted = graph.add("Add", scaled, graph.constant([[reader.mean_]]))
         graph.result("predictions", shifted, 1)
     found = graph.model(type(model).__name__)
     onnx.checker.check_model(found)
@@ -147,54 +147,44 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
 class _Graph:
     """The nodes of an ONNX graph in the making; `add` returns the name of a node's output."""
 
-    def __init__(self) -> None:
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.groups: str | None = None  # the code of every row's group, where the model sees it
-        self._own = 0
 
     def _name(self) -> str:
-        self._own += 1
-        return f"fairmatch_{self._own}"
+        return f"fairmatch_{len(self.nodes) + len(self.constants) + 1}"
+
+    def _described(self, name: str, kind: str, width: int) -> Any:
+        kind = getattr(self.onnx.TensorProto, kind)
+        return self.onnx.helper.make_tensor_value_info(name, kind, ["n_rows", width])
 
     def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        from onnx import helper
-
         name = self._name()
-        self.nodes.append(
-            helper.make_node(operator, list(inputs), [name], domain=domain, **attributes)
-        )
+        node = self.onnx.helper.make_node(operator, inputs, [name], domain=domain, **attributes)
+        self.nodes.append(node)
         return name
 
-    def constant(self, values: NDArray[Any]) -> str:
-        from onnx import numpy_helper
-
+    def constant(self, values: ArrayLike) -> str:
         name = self._name()
-        self.constants.append(numpy_helper.from_array(values, name))
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def input(self, name: str, text: bool, width: int = 1) -> str:
-        from onnx import TensorProto, helper
-
         if name in [one.name for one in self.inputs]:
             raise InputError(f"Two inputs of the ONNX model would be called {name!r}. Rename one.")
-        kind = TensorProto.STRING if text else TensorProto.DOUBLE
-        self.inputs.append(helper.make_tensor_value_info(name, kind, ["n_rows", width]))
+        self.inputs.append(self._described(name, "STRING" if text else "DOUBLE", width))
         return name
 
     def result(self, name: str, value: str, width: int) -> None:
-        from onnx import TensorProto, helper
-
-        self.nodes.append(helper.make_node("Identity", [value], [name]))
-        shape: list[str | int | None] = ["n_rows", width]
-        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape))
+        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
+        self.outputs.append(self._described(name, "DOUBLE", width))
 
     def cast(self, value: str, kind: str = "DOUBLE") -> str:
-        from onnx import TensorProto
-
-        return self.add("Cast", value, to=getattr(TensorProto, kind))
+        return self.add("Cast", value, to=getattr(self.onnx.TensorProto, kind))
 
     def places(self, name: str, levels: Sequence[Any], places: Sequence[int], other: int) -> str:
         """Return the place of every row's level, and ``other`` for levels that are not listed."""
@@ -214,8 +204,7 @@ class _Graph:
         return self.add("Add", found, self.constant(np.array([[float(other)]])))
 
     def model(self, name: str) -> Any:
-        from onnx import helper
-
+        helper = self.onnx.helper
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
         return helper.make_model(
@@ -254,15 +243,16 @@ def _is_text(column: Any) -> bool:
 
 def _trees(graph: _Graph, model: Any, reader: Reader) -> str:
     """Return the margins of trees, which see a code per column and one for the group."""
-    parts, nothing = [], graph.constant(np.array([[np.nan]]))
+    parts, nothing = [], graph.constant([[np.nan]])
 
     def known(codes: str) -> str:
         return graph.add("Where", graph.add("Less", codes, zero), nothing, codes)
 
-    zero = graph.constant(np.array([[0.0]]))
+    zero = graph.constant([[0.0]])
     columns = _columns(model, reader)
     kept = [k for k, one in enumerate(columns) if not isinstance(one, DroppedColumn)]
-    places_of = {position: place for place, position in enumerate([*kept, len(columns)])}
+    names = model.trees_.feature_name()
+    places_of = {names[k]: place for place, k in enumerate([*kept, len(columns)][: len(names)])}
     for column in (columns[k] for k in kept):
         name = graph.input(column.name, _is_text(column))
         if isinstance(column, CategoricalColumn):
@@ -272,9 +262,8 @@ def _trees(graph: _Graph, model: Any, reader: Reader) -> str:
             parts.append(name)
     groups = _read_groups(graph, reader) if reader.at_prediction else None
     seen = graph.add("Concat", *parts, *([] if groups is None else [known(groups)]), axis=1)
-    margins = graph.add(
-        "TreeEnsemble", seen, domain="ai.onnx.ml", **_ensemble(model.trees_.dump_model(), places_of)
-    )
+    trees = _ensemble(model.trees_, places_of)
+    margins = graph.add("TreeEnsemble", seen, domain="ai.onnx.ml", **trees)
     base = np.atleast_2d(model.base_margin_)
     margins = graph.add("Add", margins, graph.constant(base))
     # Trees have a leaf for a missing group too, and this model has seen nobody without one.
@@ -283,8 +272,8 @@ def _trees(graph: _Graph, model: Any, reader: Reader) -> str:
 
 def _spoilt(graph: _Graph, margins: str, groups: str) -> str:
     """Return margins that are NaN where the group is unknown."""
-    strange = graph.add("Less", groups, graph.constant(np.array([[0.0]])))
-    return graph.add("Where", strange, graph.constant(np.array([[np.nan]])), margins)
+    strange = graph.add("Less", groups, graph.constant([[0.0]]))
+    return graph.add("Where", strange, graph.constant([[np.nan]]), margins)
 
 
 def _calibrated(graph: _Graph, scores: str, calibration: ScoreCalibration) -> str:
@@ -310,91 +299,59 @@ def _calibrated(graph: _Graph, scores: str, calibration: ScoreCalibration) -> st
     flat = [graph.constant(side.ravel()) for side in (xs, ys)]
     (x0, y0), (x1, y1) = ([graph.add("Gather", one, at) for one in flat] for at in (place, after))
     run, rise = graph.add("Sub", x1, x0), graph.add("Sub", y1, y0)
-    nothing = graph.constant(np.array([[0.0]]))
+    nothing = graph.constant([[0.0]])
     slope = graph.add("Where", graph.add("Greater", run, nothing), graph.add("Div", rise, run),
                       nothing)  # fmt: skip
     moved = graph.add("Add", graph.add("Mul", slope, graph.add("Sub", scores, x0)), y0)
-    half, below = (graph.constant(np.array([[v]])) for v in (0.5, np.nextafter(0.5, 0.0)))
+    half, below = (graph.constant([[v]]) for v in (0.5, np.nextafter(0.5, 0.0)))
     moved = graph.add("Where", graph.add("GreaterOrEqual", scores, half),
                       graph.add("Max", moved, half), graph.add("Min", moved, below))  # fmt: skip
     return graph.add("Where", graph.add("IsNaN", scores), scores, moved)
 
 
-def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, Any]:
+def _ensemble(trees: Any, places_of: dict[str, int]) -> dict[str, Any]:
     """Return LightGBM's trees as the attributes of ONNX's TreeEnsemble."""
-    from onnx import numpy_helper
+    from onnx.numpy_helper import from_array
 
-    nodes: list[list[float]] = []  # mode, feature, split, NaN goes to true, and four ends
-    members: list[float] = []
-    leaves: list[float] = []
-    targets: list[int] = []
-    roots: list[int] = []
-    n_targets = dumped["num_tree_per_iteration"]
-
-    def leaf(value: float) -> int:
-        leaves.append(value)
-        targets.append((len(roots) - 1) % n_targets)  # the trees of one round are one per class
-        return len(leaves) - 1
-
-    for tree in dumped["tree_info"]:
-        roots.append(len(nodes))
-        waiting: list[tuple[dict[str, Any], int, bool]] = []
-
-        def enter(node: dict[str, Any], waiting: Any = waiting) -> int:
-            place = len(nodes)
-            feature, split, with_nan = places_of[node["split_feature"]], node["threshold"], False
-            if node["decision_type"] == "==":
-                mode = 6.0  # BRANCH_MEMBER
-                members.extend([*map(float, str(split).split("||")), np.nan])
-                split = 0.0
-            else:
-                mode, missing = 0.0, node["missing_type"]
-                if missing == "Zero":
-                    raise InputError("Trees with zero_as_missing=True cannot be written as ONNX.")
-                with_nan = node["default_left"] if missing == "NaN" else float(split) >= 0.0
-            nodes.append([mode, feature, float(split), with_nan, 0, 0, 0, 0])
-            waiting += [(node["left_child"], place, True), (node["right_child"], place, False)]
-            return place
-
-        structure = tree["tree_structure"]
-        if "leaf_value" in structure and "split_feature" not in structure:
-            # A tree of one leaf: both ends of a node lead to it.
-            only = leaf(structure["leaf_value"])
-            nodes.append([0.0, 0, 0.0, 0, only, 1, only, 1])
-            continue
-        enter(structure)
-        while waiting:
-            child, parent, is_left = waiting.pop(0)
-            end = 4 if is_left else 6
-            if "split_feature" in child:
-                nodes[parent][end : end + 2] = [enter(child), 0]
-            else:
-                nodes[parent][end : end + 2] = [leaf(child["leaf_value"]), 1]
-
-    modes, features, splits, with_nan, true, true_leaf, false, false_leaf = zip(*nodes, strict=True)
-
-    def whole(values: Sequence[float]) -> list[int]:
-        return [int(value) for value in values]
-
-    found = {
+    table = trees.trees_to_dataframe()
+    leaves = table[table["split_feature"].isna()]
+    # A tree of one leaf becomes a node, both ends of which lead to the leaf.
+    alone = leaves.index[leaves["parent_index"].isna()]
+    nodes = table.drop(leaves.index.difference(alone)).astype(object)
+    for column in ("left_child", "right_child"):
+        nodes.loc[alone, column] = nodes["node_index"]
+    nodes.loc[alone, ["split_feature", "threshold"]] = next(iter(places_of)), 0.0
+    is_member, missing = nodes["decision_type"] == "==", nodes["missing_type"]
+    if (missing[~is_member] == "Zero").any():
+        raise InputError("Trees with zero_as_missing=True cannot be written as ONNX.")
+    members = [
+        [*map(float, str(levels).split("||")), np.nan] for levels in nodes["threshold"][is_member]
+    ]
+    splits = np.where(is_member, 0.0, nodes["threshold"]).astype(np.float64)
+    # Without missing values in training, LightGBM takes one for 0.
+    left = np.where(missing == "NaN", nodes["missing_direction"] == "left", splits >= 0.0)
+    n_targets = trees.num_model_per_iteration()
+    # A tree of one leaf and its leaf have one name, which means the leaf.
+    at = {own: place for rows in (nodes, leaves) for place, own in enumerate(rows["node_index"])}
+    ends = {"true": nodes["left_child"], "false": nodes["right_child"]}
+    return {
         "n_targets": n_targets,
         "aggregate_function": 1,
         "post_transform": 0,
-        "tree_roots": roots,
-        "nodes_modes": numpy_helper.from_array(np.array(modes, dtype=np.uint8)),
-        "nodes_featureids": whole(features),
-        "nodes_splits": numpy_helper.from_array(np.array(splits, dtype=np.float64)),
-        "nodes_missing_value_tracks_true": whole(with_nan),
-        "nodes_truenodeids": whole(true),
-        "nodes_trueleafs": whole(true_leaf),
-        "nodes_falsenodeids": whole(false),
-        "nodes_falseleafs": whole(false_leaf),
-        "leaf_targetids": targets,
-        "leaf_weights": numpy_helper.from_array(np.array(leaves, dtype=np.float64)),
+        "tree_roots": np.flatnonzero(~nodes["tree_index"].duplicated()),
+        "nodes_modes": from_array(np.where(is_member, 6, 0).astype(np.uint8)),  # member, or <=
+        "nodes_featureids": nodes["split_feature"].map(places_of),
+        "nodes_splits": from_array(splits),
+        "nodes_missing_value_tracks_true": (left & ~is_member).astype(int),
+        **{f"nodes_{end}nodeids": child.map(at) for end, child in ends.items()},
+        **{
+            f"nodes_{end}leafs": child.isin(leaves["node_index"]).astype(int)
+            for end, child in ends.items()
+        },
+        "leaf_targetids": leaves["tree_index"] % n_targets,  # the trees of a round: one per class
+        "leaf_weights": from_array(leaves["value"].to_numpy(np.float64)),
+        **({"membership_values": from_array(np.concatenate(members))} if members else {}),
     }
-    if members:
-        found["membership_values"] = numpy_helper.from_array(np.array(members, dtype=np.float64))
-    return found
 
 
 def _network(graph: _Graph, model: Any, reader: Reader) -> str:
@@ -433,11 +390,11 @@ def _encoded(graph: _Graph, column: Any) -> list[str]:
     if isinstance(column, NumericColumn):
         is_missing = graph.add("IsNaN", name)
         span = column.maximum - column.minimum
-        low = graph.constant(np.array([[column.minimum]]))
+        low = graph.constant([[column.minimum]])
         scaled = graph.add("Sub", name, low)
         wide = np.array([[span]]) if span else np.array([[np.inf]])
         scaled = graph.add("Div", scaled, graph.constant(wide))
-        mean = graph.constant(np.array([[column.mean]]))
+        mean = graph.constant([[column.mean]])
         parts = [graph.add("Where", is_missing, mean, scaled)]
         return [*parts, graph.cast(is_missing)] if column.had_missing else parts
     levels, places = list(column.levels), column.places.tolist()
