@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -204,20 +206,10 @@ def test_halves_of_the_subset_search_share_no_person() -> None:
     rng = np.random.default_rng(9)
     person = rng.integers(0, 150, 600)
     group = (person % 2).astype(str)
-    settings = module.AuditSettings()
-    roster, scores = module._read(
-        {"m": rng.random(600)},
-        settings,
-        group,
-        X=None,
-        y_true=None,
-        sample_weight=None,
-        ids=person,
-        pos_label=1,
-        keep=(),
-    )
-    data = module._audited(roster, scores, "m", settings)
-    search, confirm = split_people(data, 50_000, roster.order)
+    defaults = {name: own.default for name, own in signature(module.audit).parameters.items()}
+    asked = {**defaults, "sensitive_features": group, "ids": person}
+    (data,) = module._open({"m": rng.random(600)}, asked)
+    search, confirm = split_people(data, 50_000, data.roster.order)
     assert not set(person[search.rows]) & set(person[confirm.rows])
     assert len(search.rows) + len(confirm.rows) == 600
     assert 200 < len(search.rows) < 400

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 
 from fairmatch import __version__
-from fairmatch.auditing.classes import (
-    ClassScores,
-    class_moves,
-    ordered_by_classes,
-    read_models,
-    with_classes,
-)
+from fairmatch.auditing.classes import class_facts, read_models
 from fairmatch.auditing.conditional import conditional_facts
-from fairmatch.auditing.estimated import UNMATCHED, estimate_gaps
+from fairmatch.auditing.estimated import estimated_facts
 from fairmatch.auditing.facts import (
     About,
     Audit,
@@ -32,7 +27,6 @@ from fairmatch.auditing.facts import (
     Individuals,
     Matching,
     ModelPair,
-    Pairs,
     Provenance,
     Spread,
     remember_people,
@@ -52,13 +46,15 @@ from fairmatch.auditing.people import (
     MANY_GROUPS,
     Audited,
     AuditSettings,
+    ClassScores,
     Roster,
     Sample,
+    column_bytes,
     cut_at_rank,
+    only_two,
     read_roster,
     read_top,
     refuse_missing,
-    sha256,
 )
 from fairmatch.auditing.periods import (
     part_facts,
@@ -69,12 +65,12 @@ from fairmatch.auditing.periods import (
     undated_note,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
-from fairmatch.auditing.unknown import unknown_notes, unknown_ranges
+from fairmatch.auditing.unknown import unknown_ranges
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.fair import match_quantiles
 from fairmatch.measures.changes import favoured_groups, rank_correlation
-from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.distributions import Settings
 from fairmatch.measures.estimated import LEAST
 from fairmatch.measures.gaps import standard_deviation
 from fairmatch.measures.intervals import SCORE_BINS
@@ -90,10 +86,10 @@ from fairmatch.people.checks import (
     refuse_other_order,
 )
 from fairmatch.people.columns import Column
-from fairmatch.people.groups import SMALL, Groups, read_criterion
+from fairmatch.people.groups import SMALL, read_criterion
 from fairmatch.people.outcome import NUMBER
-from fairmatch.people.people import People
 from fairmatch.people.similarity import AUTO
+from fairmatch.people.weights import Weights
 
 # A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
@@ -322,16 +318,15 @@ def audit(
         asked["outcome"] = names[-1] if outcome is None else outcome
     elif y_score is None:
         raise InputError("An audit needs y_score, or stages. Pass one.", parameter="y_score")
-    models = _open({model_name: y_score}, asked, entered=reached[0] if reached else None)
-    roster, data, several = models.roster, models.data[model_name], bool(models.several)
+    (data,) = _open({model_name: y_score}, asked, entered=reached[0] if reached else None)
+    roster = data.roster
     if data.groups.memberships is not None:
-        if several:
+        if data.classes is not None:
             raise InputError(
                 "Probabilities of groups and several classes do not combine in an audit. Audit one "
                 "class against the rest, or use fairmatch.measures.",
                 parameter="sensitive_features",
             )
-        default = isinstance(similarity, str) and similarity == AUTO
         _refuse_given(
             "groups are probabilities. The intervals and tests within strata need known groups; "
             "gaps such as fairmatch.measures.demographic_parity_gap take both.",
@@ -339,27 +334,27 @@ def audit(
         )
         _refuse_given(
             "groups are probabilities. People are matched only if their groups are known.",
-            similarity=None if default else similarity,
+            similarity=None if isinstance(similarity, str) and similarity == AUTO else similarity,
         )
-        return _build_estimated(roster, data, model_name, models.about, known)
-    if known is not None:
+    elif known is not None:
         raise InputError(
             "known was given, and sensitive_features holds the groups themselves. Leave known out, "
             "or pass fairmatch.group_probabilities(…) as sensitive_features.",
             parameter="known",
         )
-    (found,) = models.audits(progress)
+    found = _build(data, asked)
+    if data.groups.memberships is not None:
+        return found
     if reached:
-        kept = slice(None) if roster.positions is None else roster.positions
-        found = replace(found, stages=stage_facts(data, names, [own[kept] for own in reached]))
+        found = replace(
+            found, stages=stage_facts(data, names, [own[roster.positions] for own in reached])
+        )
     if by is not None:
-        periods = read_periods(by, X, roster.n_given)
-        if roster.positions is not None:
-            periods = periods.take(roster.positions)
+        periods = read_periods(by, X, roster.n_given).take(roster.positions)
         parts, changes = period_facts(data, periods)
         notes = (*found.notes, *undated_note(data, periods))
         found = replace(found, periods=parts, changes=changes, notes=notes)
-    plain = None if several else plain_model(y_score)
+    plain = None if data.classes is not None else plain_model(y_score)
     scored = None if plain is None else partial(_scores_of, plain, roster, data.settings)
     remember_people(found, roster.people, data.scores, scored)
     return found
@@ -370,12 +365,6 @@ def class_table(model: Any, X: Any, sensitive_features: Any, *, named: bool) -> 
     learned = getattr(model, "classes_", ())
     if not (named or len(learned) > 2) or not hasattr(model, "predict_proba"):
         return model
-    if X is None:
-        raise InputError(
-            "y_score is an estimator and X is None, but an estimator needs X to score the rows. "
-            "Pass X.",
-            parameter="X",
-        )
     chances = called(model, "predict_proba", X, sensitive_features)
     return pd.DataFrame(chances, columns=list(learned))
 
@@ -445,10 +434,11 @@ def compare_models(
             "single one with fairmatch.audit.",
             parameter="y_scores",
         )
+    defaults = {name: own.default for name, own in inspect.signature(audit).parameters.items()}
     given = {"sensitive_features": sensitive_features, "X": X, "y_true": y_true, **settings}
-    models = _open(y_scores, _defaults() | given, privileged=privileged)
-    roster, every, several = models.roster, models.data, models.several
-    groups = roster.people.groups
+    asked = defaults | given
+    models = _open(y_scores, asked, privileged=privileged)
+    reference, groups = models[0], models[0].groups
     if groups.memberships is not None:
         raise InputError(
             "Groups are estimated, and models are compared for people whose group is known. Audit "
@@ -456,47 +446,13 @@ def compare_models(
             parameter="sensitive_features",
         )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
-    audits = models.audits(settings.get("progress"))
-    (reference, base), *others = every.items()
-    pairs = tuple(_compare(name, own, reference, base, favoured) for name, own in others)
-    if several:
-        pairs = tuple(
-            replace(pair, moves=class_moves(base, roster, several[reference], several[pair.model]))
-            for pair in pairs
-        )
     return Comparison(
-        audits=audits,
-        pairs=pairs,
+        audits=tuple(_build(data, asked) for data in models),
+        pairs=tuple(_compare(data, reference, favoured) for data in models[1:]),
         privileged=None
         if favoured is None
         else "; ".join(str(groups.labels[code]) for code in sorted(favoured)),
     )
-
-
-@cache
-def _defaults() -> dict[str, Any]:
-    """Return the defaults of an audit's arguments."""
-    return {name: own.default for name, own in inspect.signature(audit).parameters.items()}
-
-
-@dataclass(frozen=True)
-class _Models:
-    """The models of an audit, with the people that they score."""
-
-    roster: Roster
-    data: dict[str, Audited]  #: The people with the scores of each model.
-    several: dict[str, ClassScores]  #: Its class probabilities, where there are several classes.
-    about: About
-
-    def audits(self, progress: Callable[[str], None] | None) -> tuple[Audit, ...]:
-        """Return the audit of every model."""
-        found = []
-        for name, data in self.data.items():
-            one = build_audit(self.roster, data, name, self.about, progress)
-            if name in self.several:
-                one = with_classes(one, data, self.roster, self.several[name])
-            found.append(one)
-        return tuple(found)
 
 
 def _open(
@@ -505,13 +461,17 @@ def _open(
     *,
     privileged: Any = None,
     entered: NDArray[np.bool_] | None = None,
-) -> _Models:
-    """Read the people and the scores of models. ``asked`` holds the arguments of `audit`."""
+) -> list[Audited]:
+    """Read the people, and the scores of models. ``asked`` holds the arguments of `audit`.
+
+    Scores are read before labels. If predictions and a target are on another scale, an error about
+    the scores explains more than one about labels.
+    """
     X, sensitive, y_true = asked["X"], asked["sensitive_features"], asked["y_true"]
     one = len(y_scores) == 1
-    scored = {"y_score" if one else f"y_scores[{name!r}]": own for name, own in y_scores.items()}
+    given = {"y_score" if one else f"y_scores[{name!r}]": own for name, own in y_scores.items()}
     columns = {name: asked[name] for name in ("sample_weight", "ids")}
-    refuse_other_order(**scored, X=X, sensitive_features=sensitive, y_true=y_true, **columns)
+    refuse_other_order(**given, X=X, sensitive_features=sensitive, y_true=y_true, **columns)
     rules = {name: asked[name] for name in ("threshold", "top", "score_range")}
     favourable, outcome, pos_label = asked["favourable"], asked["outcome"], asked["pos_label"]
     several: dict[str, ClassScores] = {}
@@ -524,10 +484,10 @@ def _open(
         y_scores, several, pos_label = read_models(tables, classes, favourable, y_true, pos_label)
         favourable = favourable if isinstance(favourable, str) else "high"
     if several:
-        _refuse_given(_LARGEST, **rules)
+        _refuse_given("the largest probability of several classes decides.", **rules)
         first = next(iter(several.values()))
-        y_scores = {name: own.decisions for name, own in several.items()}
-        y_true, pos_label = first.positive, 1
+        y_scores = {name: own.favours(own.decided) for name, own in several.items()}
+        y_true, pos_label = None if first.codes is None else first.favours(first.codes), 1
         outcome = first.words if outcome is None else outcome
     kind, reference = asked["kind"], asked["reference"]
     settings = AuditSettings(
@@ -538,23 +498,47 @@ def _open(
         kind=_kind(next(iter(y_scores.values()))) if kind is None else kind,
         reference=None if reference is None else str(reference),
     )
-    roster, scores = _read(
-        y_scores,
+    for name, own, default in (("pos_label", pos_label, 1), ("privileged", privileged, None)):
+        if not settings.scores.decides and own not in (default, None):
+            raise InputError(
+                f"{name}={own!r} was given with kind='number', and predictions in units of the "
+                f"target have neither classes nor decisions. Leave {name} out.",
+                parameter=name,
+            )
+    arrays = {
+        name: read_column(own, "y_score")
+        for name, own in y_scores.items()
+        if not (hasattr(own, "predict") or hasattr(own, "predict_proba") or callable(own))
+    }
+    scored, unscored = _scored(list(arrays.values())), "have no score"
+    if entered is not None:
+        scored, unscored = entered, "are not in the first stage"
+    read = {name: _read_scores(own, settings, scored) for name, own in arrays.items()}
+    inside = [getattr(model, "sensitive_column", None) for model in y_scores.values()]
+    roster = read_roster(
         settings,
         sensitive,
-        pos_label=pos_label,
-        privileged=privileged,
-        entered=entered,
         X=X,
         y_true=y_true,
+        pos_label=pos_label,
+        sensitive_column=next((own for own in inside if own is not None), None),
+        scored=scored,
+        unscored=unscored,
         **columns,
         **{name: asked[name] for name in ("keep", "given", "similarity", "categorical")},
     )
-    if several:
-        roster = ordered_by_classes(roster, several.values())
-    about = About(**{name: asked[name] for name in ("title", "author", "date", "purpose")})
-    data = {name: _audited(roster, scores, name, settings) for name in scores}
-    return _Models(roster, data, several, about)
+    scores: dict[str, FloatArray] = {}
+    for name, model in y_scores.items():
+        if name in read:
+            check_length(read[name], roster.n_given, "y_score")
+            scores[name] = read[name][roster.positions]
+        else:
+            scores[name] = _scores_of(model, roster, settings)
+    chances = {name: own.take(roster.positions) for name, own in several.items()}
+    roster = roster.ordered(
+        [column for own in chances.values() for column in own.scores.T] or list(scores.values())
+    )
+    return [_audited(roster, name, settings, scores, chances.get(name)) for name in scores]
 
 
 # The arguments of an audit that are settings of the same name.
@@ -604,67 +588,9 @@ def _kind(y_score: Any) -> str:
     return "number" if hasattr(y_score, "predict") and is_regressor(y_score) else "probability"
 
 
-def _read(
-    y_scores: Mapping[str, Any],
-    settings: AuditSettings,
-    sensitive_features: Any,
-    *,
-    pos_label: Any,
-    privileged: Any = None,
-    entered: NDArray[np.bool_] | None = None,
-    **given: Any,
-) -> tuple[Roster, dict[str, FloatArray]]:
-    """Read the people, and the scores of every model.
-
-    Scores are read before labels. If predictions and a target are on another scale, an error about
-    the scores explains more than one about labels.
-    """
-    labelled = {} if pos_label in (1, None) else {"pos_label": pos_label}
-    favouring = {} if privileged is None else {"privileged": privileged}
-    for name, own in (labelled | favouring).items():
-        if not settings.scores.decides:
-            raise InputError(
-                f"{name}={own!r} was given with kind='number', and predictions in units of the "
-                f"target have neither classes nor decisions. Leave {name} out.",
-                parameter=name,
-            )
-    arrays = {
-        name: own
-        for name, own in y_scores.items()
-        if not (hasattr(own, "predict") or hasattr(own, "predict_proba") or callable(own))
-    }
-    scored = _scored(list(arrays.values()))
-    if entered is not None and not entered.all():
-        scored = entered
-    read = {name: _read_scores(own, settings, scored) for name, own in arrays.items()}
-    inside = [
-        own
-        for model in y_scores.values()
-        if (own := getattr(model, "sensitive_column", None)) is not None
-    ]
-    roster = read_roster(
-        settings,
-        sensitive_features,
-        pos_label=pos_label,
-        sensitive_column=inside[0] if inside else None,
-        scored=scored,
-        unscored="have no score" if entered is None else "are not in the first stage",
-        **given,
-    )
-    scores = {}
-    for name, own in y_scores.items():
-        if name not in read:
-            scores[name] = _scores_of(own, roster, settings)
-            continue
-        check_length(read[name], roster.n_given, "y_score")
-        kept = roster.positions
-        scores[name] = read[name] if kept is None else read[name][kept]
-    return roster.ordered(list(scores.values())), scores
-
-
-def _scored(scores: Sequence[Any]) -> NDArray[np.bool_] | None:
+def _scored(scores: Sequence[NDArray[Any]]) -> NDArray[np.bool_] | None:
     """Return which rows have a score of every model, or None if all have."""
-    missing = [is_missing(read_column(own, "y_score")) for own in scores]
+    missing = [is_missing(own) for own in scores]
     if not any(own.any() for own in missing) or len({len(own) for own in missing}) > 1:
         return None
     anywhere: NDArray[np.bool_] = np.any(missing, axis=0)
@@ -673,14 +599,12 @@ def _scored(scores: Sequence[Any]) -> NDArray[np.bool_] | None:
 
 
 def _read_scores(
-    y_score: Any, settings: AuditSettings, scored: NDArray[np.bool_] | None
+    column: NDArray[Any], settings: AuditSettings, scored: NDArray[np.bool_] | None
 ) -> FloatArray:
     """Return scores of the kind that is audited, with NaN where one is missing."""
-    column = read_column(y_score, "y_score")
-    if scored is not None:
-        known = np.array(column[scored].tolist())
+    if scored is not None and not scored.all():
         scores = np.full(len(column), np.nan)
-        scores[scored] = _read_scores(known, settings, None)
+        scores[scored] = _read_scores(np.array(column[scored].tolist()), settings, None)
         return scores
     try:
         scores = settings.scores.read(column)
@@ -717,12 +641,6 @@ def _scores_of(model: Any, roster: Roster, settings: AuditSettings) -> FloatArra
             f"{type(model).__name__} has no {method}. Pass its scores in [0, 1], or its 0/1 "
             "decisions, as y_score.",
             parameter="y_score",
-        )
-    if roster.X is None:
-        raise InputError(
-            "y_score is an estimator and X is None, but an estimator needs X to score the rows. "
-            "Pass X.",
-            parameter="X",
         )
     if settings.scores.decides:
         return score_people(model, roster.X, roster.sensitive_features, roster.pos_label)
@@ -779,6 +697,12 @@ def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
 
 def called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:
     """Return what a method of a model returns for the rows. It gets the groups if it takes them."""
+    if X is None:
+        raise InputError(
+            "y_score is an estimator and X is None, but an estimator needs X to score the rows. "
+            "Pass X.",
+            parameter="X",
+        )
     call, given = getattr(model, method), {}
     takes = "sensitive_features" in inspect.signature(call).parameters
     if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X
@@ -787,20 +711,24 @@ def called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[
 
 
 def _audited(
-    roster: Roster, scores: Mapping[str, FloatArray], name: str, settings: AuditSettings
+    roster: Roster,
+    name: str,
+    settings: AuditSettings,
+    every: Mapping[str, FloatArray],
+    classes: ClassScores | None,
 ) -> Audited:
     """Return the people with the scores of one model. All models share the range of scores."""
+    scores = every[name]
     within, spread = settings.score_range or (0.0, 1.0), None
     if settings.top is not None:
-        cut, _ = cut_at_rank(scores[name], roster.weights, settings.top, settings.favourable)
+        cut, _ = cut_at_rank(scores, roster.weights, settings.top, settings.favourable)
         settings = replace(settings, threshold=cut)
     if not settings.scores.decides:
-        within = _range(list(scores.values()))
-        spread = _spread(roster, scores[name]).value
+        within, spread = _range(list(every.values())), _spread(roster, scores).value
     measured = Settings(
         settings.threshold, SCORE_BINS, settings.favourable, settings.scores, within, spread
     )
-    data = Audited(ScoredPeople(roster.people, scores[name], measured), settings)
+    data = Audited(roster, name, roster.people, scores, settings, measured, classes)
     data.check_reference()
     return data
 
@@ -829,16 +757,34 @@ def _spread(roster: Roster, scores: FloatArray) -> Spread:
     return Spread("target", standard_deviation(known, weights.take(labels.known).values))
 
 
-def build_audit(
-    roster: Roster,
-    data: Audited,
-    model_name: str,
-    about: About,
-    progress: Callable[[str], None] | None,
-) -> Audit:
-    """Return the audit of one model, made in steps."""
-    settings, decides = data.settings, data.decides
-    step = progress or (lambda name: None)
+def _build(data: Audited, asked: Mapping[str, Any]) -> Audit:
+    """Return the audit of one model. ``asked`` holds the arguments of `audit`."""
+    settings, roster, decides = data.settings, data.roster, data.decides
+    build = _facts if data.groups.memberships is None else estimated_facts
+    found = build(data, asked)
+    return Audit(
+        model_name=data.name,
+        n_rows=data.weights.people,
+        threshold=settings.threshold if decides else None,
+        confidence=settings.confidence,
+        score_edges=score_edges(data),
+        provenance=_provenance(data),
+        n_selected=data.weights.take(data.selected).people if decides else None,
+        favourable=settings.favourable,
+        outcome=settings.named_outcome,
+        about=About(**{name: asked[name] for name in ("title", "author", "date", "purpose")}),
+        kind=settings.kind,
+        spread=None if decides else _spread(roster, data.scores),
+        score_values=few_values(data),
+        score_range=settings.score_range,
+        **found | {"notes": (*roster.notes(), *found["notes"])},
+    )
+
+
+def _facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an audit of known groups states, made in steps."""
+    settings, roster = data.settings, data.roster
+    step = asked["progress"] or (lambda name: None)
     step("groups and gaps")
     groups, ratio = describe_groups(data), selection_ratio(data)
     named = zip(data.groups.attributes, data.groups.crossed, strict=True)
@@ -848,13 +794,12 @@ def build_audit(
     share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(data.matched_pairs), 1)))
     sample = roster.sample(max(int(share * settings.n_sample), 1), settings.generator(2))
     matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
-    matchings = _with_costs_of_all(data, roster, matchers)
+    matchings = _with_costs_of_all(data, matchers)
     excesses = {}
     if roster.is_described and not data.refused and len(data.compared) <= MANY_GROUPS:
-        excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
+        excesses = {codes: matched_excess(data, codes) for codes in data.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
-    if data.groups.apart:
-        gaps, by_pair = unknown_ranges(data, gaps, by_pair)
+    gaps, by_pair, unknown = unknown_ranges(data, gaps, by_pair)
     step("subsets")
     subsets = None
     if roster.columns:
@@ -862,51 +807,38 @@ def build_audit(
         part = Part(*roster.draw(HALF_SPACE_ROWS // 2, settings.generator(2)))
         subsets = scan_subsets(data, roster.columns, part, roster.encode(part.rows), roster.order)
     step("people")
-    number = _along_number(data, roster)
-    pairs = join_pairs(matchers)
-    near = None
-    if roster.is_described and pairs:
-        near = joined([matcher.near() for matcher in matchers])
-    return Audit(
-        **_shared(data, roster, model_name, about),
-        groups=groups,
-        selection_ratio=ratio,
-        gaps=gaps,
-        matchings=matchings,
-        subsets=subsets,
-        individuals=_individuals(data, sample, roster, pairs, near, match_across(data, sample))
-        if pairs
-        else None,
-        pair_gaps=by_pair,
-        reference=data.labels[data.reference],
-        unknown=tuple(data.labels[code] for code in data.groups.apart),
-        attributes=attributes,
-        weights=None
-        if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
+    number = _along_number(data)
+    weights, persons = data.people.weight, data.weights.persons
+    return {
+        "groups": groups,
+        "selection_ratio": ratio,
+        "gaps": gaps,
+        "matchings": matchings,
+        "subsets": subsets,
+        "individuals": _individuals(data, sample, matchers),
+        "pair_gaps": by_pair,
+        "reference": data.labels[data.reference],
+        "unknown": tuple(data.labels[code] for code in data.groups.apart),
+        "attributes": attributes,
+        "weights": None
+        if weights is None or (persons is not None and weights.is_even)
         else settings.weight_kind,
-        leaks=roster.leaks,
-        notes=(
-            *roster.notes(),
-            *_hints(data, roster, model_name, groups),
-            *(unknown_notes(data, gaps) if data.groups.apart else ()),
-            *_number_notes(number),
-        ),
-        impact=impact_tables(data) if decides else (),
-        conditional=() if roster.strata is None else conditional_facts(data, roster.strata),
-        number=number,
-        similarity=roster.similarity.weights,
-        ratio_reference=base_label(data),
-        score_range=settings.score_range,
-    )
+        "leaks": roster.leaks,
+        "notes": (*_hints(data, groups), *unknown, *_number_notes(number)),
+        "impact": impact_tables(data) if data.decides else (),
+        "conditional": conditional_facts(data),
+        "classes": class_facts(data),
+        "number": number,
+        "similarity": roster.similarity.weights,
+        "ratio_reference": base_label(data),
+    }
 
 
 # Words in the name of a score that say that a high score is bad for a person.
 _RISKS = {"risk", "recid", "recidivism", "fraud", "default", "delinquency", "churn", "threat"}
 
 
-def _hints(
-    data: Audited, roster: Roster, model_name: str, groups: tuple[GroupFacts, ...]
-) -> Iterable[str]:
+def _hints(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]:
     """Yield notes on a cut by rank, and on scores that look like a risk."""
     settings = data.settings
     if settings.top is not None:
@@ -922,39 +854,16 @@ def _hints(
         )
     if not data.decides or settings.favourable == "low":
         return
-    words = set(re.findall(r"[^\W\d_]+", model_name.casefold()))
+    words = set(re.findall(r"[^\W\d_]+", data.name.casefold()))
     advice = (
         "If a high score is bad for a person, pass favourable='low' (--favourable low), so that "
         "a low score counts as better."
     )
     limits = [own.auc.high for own in groups if own.auc is not None and own.auc.high is not None]
     if found := sorted(words & _RISKS):
-        yield f"The score is called {model_name!r}, which sounds like a {found[0]}. {advice}"
+        yield f"The score is called {data.name!r}, which sounds like a {found[0]}. {advice}"
     elif limits and max(limits) < 0.5:
         yield f"People with a positive label have lower scores than others. {advice}"
-
-
-def _shared(data: Audited, roster: Roster, model_name: str, about: About) -> dict[str, Any]:
-    """Return the facts that every audit has, whether or not groups are known."""
-    settings, decides = data.settings, data.decides
-    return {
-        "model_name": model_name,
-        "n_rows": data.weights.people,
-        "threshold": settings.threshold if decides else None,
-        "confidence": settings.confidence,
-        "score_edges": score_edges(data),
-        "provenance": _provenance(data, roster),
-        "n_selected": data.weights.take(data.selected).people if decides else None,
-        "favourable": settings.favourable,
-        "outcome": settings.named_outcome,
-        "about": about,
-        "kind": settings.kind,
-        "spread": None if decides else _spread(roster, data.scores),
-        "score_values": few_values(data),
-    }
-
-
-_LARGEST = "the largest probability of several classes decides."
 
 
 def _refuse_given(why: str, **given: Any) -> None:
@@ -964,65 +873,40 @@ def _refuse_given(why: str, **given: Any) -> None:
             raise InputError(f"{name} was given, and {why} Leave {name} out.", parameter=name)
 
 
-def _build_estimated(
-    roster: Roster, data: Audited, model_name: str, about: About, known: Any
-) -> Audit:
-    """Return the audit of one model where groups are known only as probabilities."""
-    found = estimate_gaps(data, known, roster.positions, roster.n_given)
-    largest = max(found.groups, key=lambda group: group.n_rows)
-    return Audit(
-        **_shared(data, roster, model_name, about),
-        groups=found.groups,
-        selection_ratio=found.selection_ratio,
-        gaps=found.gaps,
-        matchings=(Matching((0, 0), False, refused=UNMATCHED),),
-        subsets=None,
-        individuals=None,
-        pair_gaps=found.pair_gaps,
-        reference=largest.label,
-        weights=None if data.people.weight is None else data.settings.weight_kind,
-        notes=(*roster.notes(), *found.notes),
-        estimated=found.facts,
-    )
-
-
-def _along_number(data: Audited, roster: Roster) -> NumberDependence | None:
+def _along_number(data: Audited) -> NumberDependence | None:
     """Return how scores depend on the number whose bands are the groups, if there is one."""
-    given = roster.sensitive_features
-    if not isinstance(given, Bands):
-        return None
-    known, weights = np.flatnonzero(~np.isnan(given.values)), data.weights
+    given, weights = data.roster.sensitive_features, data.weights
+    known = np.flatnonzero(~np.isnan(given.values)) if isinstance(given, Bands) else np.empty(0)
     if len(known) < 2 * LEAST:
         return None
     return dependence(
         data.scores[known],
         given.values[known],
-        np.ones(len(known)) if weights.values is None else weights.values[known],
+        data.people.mass[known],
         (np.arange(len(data.scores)) if weights.persons is None else weights.persons)[known],
         confidence=data.settings.confidence,
         random_state=data.settings.random_state,
     )
 
 
-def _number_notes(found: NumberDependence | None) -> tuple[str, ...]:
-    if found is None:
-        return ()
-    return (
-        "The mean score at a person's number differs from the mean score of all by "
-        f"{found.value:.4f} on average [{found.low:.4f}, {found.high:.4f}].",
-    )
+def _number_notes(found: NumberDependence | None) -> Iterable[str]:
+    if found is not None:
+        yield (
+            "The mean score at a person's number differs from the mean score of all by "
+            f"{found.value:.4f} on average [{found.low:.4f}, {found.high:.4f}]."
+        )
 
 
-def _with_costs_of_all(
-    data: Audited, roster: Roster, matchers: list[PairMatcher]
-) -> tuple[Matching, ...]:
+def _with_costs_of_all(data: Audited, matchers: list[PairMatcher]) -> tuple[Matching, ...]:
     """Return the facts of every matching, with the cost of matching everybody where it is known."""
     if data.refused:
         return (Matching((0, 0), False, refused=data.refused),)
     found = [matcher.facts() for matcher in matchers]
-    n_rows, features = len(data.scores), None
-    if any(f.transport and f.is_sample for f in found) and n_rows * roster.n_encoded <= _MOST_CELLS:
-        features = roster.alike(np.arange(n_rows))
+    roster, n_rows, features = data.roster, len(data.scores), None
+    if any(own.transport and own.is_sample for own in found):
+        n_columns = max(own.stop for own in roster.feature_groups.values())
+        if n_rows * n_columns <= _MOST_CELLS:
+            features = roster.alike(np.arange(n_rows))
     for k, (matcher, facts) in enumerate(zip(matchers, found, strict=True)):
         if facts.transport is None:
             continue
@@ -1034,29 +918,26 @@ def _with_costs_of_all(
 
 
 def _cost_of_all(data: Audited, features: FloatArray, codes: tuple[int, int]) -> float | None:
-    rows = np.flatnonzero(np.isin(data.groups.codes, codes))
-    two = Groups((data.groups.codes[rows] == codes[1]).astype(np.int8), (0, 1))
-    people = People(two, weight=data.people.weight and data.people.weight.take(rows))
+    rows, people = only_two(replace(data.people, table=None), codes)
     (part,) = people.comparisons(read_criterion("demographic_parity"))
     coupling = match_quantiles(people, part, data.shares[rows])
     return None if coupling.undetermined > _FEW_TIES else coupling.transport_cost(features[rows])
 
 
-def _individuals(
-    data: Audited,
-    sample: Sample,
-    roster: Roster,
-    pairs: dict[str, Pairs],
-    near: Pairs | None,
-    across: dict[str, Pairs],
-) -> Individuals:
-    """Return the people of the sample, one by one."""
-    people, ids = sample.people, data.people.ids
-    rows = sample.rows if roster.positions is None else roster.positions[sample.rows]
+def _individuals(data: Audited, sample: Sample, matchers: list[PairMatcher]) -> Individuals | None:
+    """Return the people of the sample, one by one; None if nobody is matched."""
+    pairs = join_pairs(matchers)
+    if not pairs:
+        return None
+    roster, people, ids = data.roster, sample.people, data.people.ids
+    rows, chances = roster.positions[sample.rows], {}
     positive: list[int | None] = []
     if people.positive is not None and people.labels is not None:
         both = zip(people.positive.tolist(), people.labels.known.tolist(), strict=True)
         positive = [int(own) if known else None for own, known in both]
+    if data.classes is not None:
+        columns = map(tuple, data.classes.scores[sample.rows].T.tolist())
+        chances = dict(zip(map(str, data.classes.outcome.classes), columns, strict=True))
     selected = data.selected[sample.rows].astype(int).tolist() if data.decides else ()
     return Individuals(
         ids=tuple(map(str, rows)) if ids is None else tuple(ids[row] for row in sample.rows),
@@ -1069,8 +950,9 @@ def _individuals(
         pairs=pairs,
         selected=tuple(selected),
         weights=() if people.weights is None else tuple(people.weights.tolist()),
-        near=near,
-        across=across,
+        near=joined([own.near() for own in matchers]) if roster.is_described else None,
+        across=match_across(data, sample),
+        chances=chances,
     )
 
 
@@ -1082,57 +964,73 @@ def _values(column: Column, rows: NDArray[np.intp]) -> tuple[str | float | None,
     return tuple(None if m else levels[v] for v, m in zip(values, missing, strict=True))
 
 
-def _provenance(data: Audited, roster: Roster) -> Provenance:
-    settings, people = asdict(data.settings), data.people
-    within = settings.pop("score_range")
-    settings["score_range"] = None if within is None else f"{within[0]:g} to {within[1]:g}"
+def _provenance(data: Audited) -> Provenance:
+    roster, people, groups = data.roster, data.people, data.groups
+    settings = asdict(data.settings)
+    if within := settings["score_range"]:
+        settings["score_range"] = f"{within[0]:g} to {within[1]:g}"
+    labels: Any = people.positive
     if data.decides:
-        settings["pos_label"] = str(roster.pos_label)
-        labels: Any = people.positive
-        settings |= data.label_texts
+        settings |= {"pos_label": str(roster.pos_label), **data.label_texts}
     else:
         del settings["threshold"], settings["outcome"]
         labels = None if people.labels is None else people.labels.values
+    settings["described_by"] = ", ".join(column.name for column in roster.columns) or None
+    if roster.strata is not None:
+        settings["given"] = ", ".join(roster.strata.names)
+    if roster.similarity.how != "range":
+        settings["similarity"] = roster.similarity.how
+    memberships = groups.codes if groups.memberships is None else groups.memberships
     return Provenance(
         version=__version__,
         seed=settings.pop("random_state"),
-        scores_sha256=sha256(data.scores.tobytes()),
-        groups_sha256=sha256(
-            (
-                data.groups.codes if data.groups.memberships is None else data.groups.memberships
-            ).tobytes()
-        ),
-        labels_sha256=None if labels is None else sha256(labels.tobytes()),
-        features_sha256=roster.sha256,
+        scores_sha256=_sha256(data.scores.tobytes()),
+        groups_sha256=_sha256(memberships.tobytes()),
+        labels_sha256=None if labels is None else _sha256(labels.tobytes()),
+        features_sha256=_sha256(*map(column_bytes, roster.columns)) if roster.columns else None,
         source=None,
         source_sha256=None,
-        settings={
-            **settings,
-            "described_by": ", ".join(column.name for column in roster.columns) or None,
-            **({} if roster.strata is None else {"given": ", ".join(roster.strata.names)}),
-            **({} if roster.similarity.how == "range" else {"similarity": roster.similarity.how}),
-        },
-        weights_sha256=None if people.weights is None else sha256(people.weights.tobytes()),
+        settings=settings,
+        weights_sha256=None if people.weights is None else _sha256(people.weights.tobytes()),
     )
 
 
-def _compare(
-    name: str, data: Audited, reference: str, first: Audited, favoured: Collection[int] | None
-) -> ModelPair:
+def _sha256(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _compare(data: Audited, first: Audited, favoured: Collection[int] | None) -> ModelPair:
     """Return how a model's ranks and decisions differ from the reference's."""
-    agreement: dict[str, float | None] = {}
-    decisions, undesirable = {}, {}
+    found = ModelPair(data.name, first.name, {}, {}, None if favoured is None else {})
     for code, label in enumerate(data.labels):
         rows = data.groups.is_group(code)
         weights = data.weights.take(rows)
-        found = rank_correlation(first.scores[rows], data.scores[rows], weights.values)
-        agreement[label] = None if np.isnan(found) else found
+        ranks = rank_correlation(first.scores[rows], data.scores[rows], weights.values)
+        found.rank_agreement[label] = None if np.isnan(ranks) else ranks
         if not data.decides:
             continue
-        ones = weights.values if weights.is_counts else None
-        kept = np.bincount(2 * first.selected[rows] + data.selected[rows], ones, minlength=4)
-        neither, gained, lost, both = kept.astype(int).tolist()
-        decisions[label] = neither, lost, gained, both
-        undesirable[label] = gained if favoured and code in favoured else lost
-    flips = None if favoured is None else undesirable
-    return ModelPair(name, reference, agreement, decisions, flips)
+        before, after = (own.selected[rows].astype(int) for own in (first, data))
+        (neither, gained), (lost, selected) = _crossed(weights, before, after, 2)
+        found.decisions[label] = neither, lost, gained, selected
+        if favoured is not None and found.undesirable_flips is not None:
+            found.undesirable_flips[label] = gained if code in favoured else lost
+        if data.classes is None or first.classes is None:
+            continue
+        names = [str(name) for name in first.classes.outcome.classes]
+        before, after = first.classes.decided[rows], data.classes.decided[rows]
+        moves = _crossed(weights, before, after, len(names))
+        found.moves[label] = {
+            name: dict(zip(names, own, strict=True)) for name, own in zip(names, moves, strict=True)
+        }
+    return found
+
+
+def _crossed(weights: Weights, before: Any, after: Any, n_levels: int) -> list[list[int]]:
+    """Return how many people have each two decisions of two models."""
+    ones = weights.values if weights.is_counts else None
+    counts = np.bincount(n_levels * before + after, ones, minlength=n_levels**2)
+    found: list[list[int]] = counts.astype(int).reshape(n_levels, n_levels).tolist()
+    return found

@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fairmatch.auditing.facts import Audit, ClassCell, ClassFacts, ClassGroup, Gap
-from fairmatch.auditing.gaps import largest_gap
+from fairmatch.auditing.facts import ClassCell, ClassFacts, ClassGroup, Estimate, Gap, ImpactTable
+from fairmatch.auditing.gaps import gap_of, group_pairs, largest_gap
 from fairmatch.auditing.impact import impact_tables
-from fairmatch.auditing.people import Audited, Roster
+from fairmatch.auditing.people import Audited, ClassScores
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.distributions import Settings
 from fairmatch.measures.gaps import class_rate_gaps
-from fairmatch.measures.intervals import GroupPair
 from fairmatch.measures.registry import MEASURES, Measure, audited
-from fairmatch.people.checks import FloatArray
-from fairmatch.people.outcome import (
-    Outcome,
-    class_codes,
-    is_vectors,
-    largest_class,
-    read_class_scores,
-)
+from fairmatch.people.checks import BoolArray
+from fairmatch.people.outcome import class_codes, is_vectors, largest_class, read_class_scores
 from fairmatch.people.people import Labels
-from fairmatch.people.weights import Weights
-
-
-@dataclass(frozen=True, eq=False)
-class ClassScores:
-    """Scores of more than two classes, and what a binary audit sees of them."""
-
-    scores: FloatArray
-    outcome: Outcome
-    codes: FloatArray | None
-
-    @property
-    def decisions(self) -> FloatArray:
-        """1 for everybody who gets a favourable class, and 0 for the others."""
-        chosen = np.isin(largest_class(self.scores), self.outcome.favourable)
-        return chosen.astype(np.float64)
-
-    @property
-    def positive(self) -> FloatArray | None:
-        """1 for everybody whose true class is favourable; None without labels."""
-        if self.codes is None:
-            return None
-        return np.isin(self.codes, self.outcome.favourable).astype(np.float64)
-
-    @property
-    def words(self) -> str:
-        """What happens to people with a favourable class."""
-        return "given " + " or ".join(
-            str(self.outcome.classes[own]) for own in self.outcome.favourable
-        )
 
 
 def read_models(
@@ -103,55 +65,19 @@ def read_models(
     return plain, several, pos_label
 
 
-def class_moves(
-    data: Audited, roster: Roster, first: ClassScores, second: ClassScores
-) -> dict[str, dict[str, dict[str, int]]]:
-    """Return for each group how many people each two classes of two models have."""
-    kept = slice(None) if roster.positions is None else roster.positions
-    before, after = (largest_class(own.scores[kept]) for own in (first, second))
-    names = [str(name) for name in first.outcome.classes]
-    found = {}
-    for code, label in enumerate(data.labels):
-        rows = data.groups.is_group(code)
-        weights = data.weights.take(rows)
-        ones = weights.values if weights.is_counts else None
-        pairs = len(names) * before[rows] + after[rows]
-        counts = np.bincount(pairs, ones, minlength=len(names) ** 2).astype(int)
-        table = counts.reshape(len(names), -1).tolist()
-        found[label] = {
-            name: dict(zip(names, own, strict=True)) for name, own in zip(names, table, strict=True)
-        }
-    return found
-
-
-def ordered_by_classes(roster: Roster, given: Iterable[ClassScores]) -> Roster:
-    """Return people whose order and copies are those of all probabilities, not of decisions."""
-    kept = slice(None) if roster.positions is None else roster.positions
-    return roster.ordered([column for own in given for column in own.scores[kept].T])
-
-
-def with_classes(found: Audit, data: Audited, roster: Roster, given: ClassScores) -> Audit:
-    """Return an audit with the facts about all classes, and the people's probabilities."""
-    people = found.individuals
-    if people is not None:
-        columns = given.scores[list(people.rows)].T.tolist()
-        names = map(str, given.outcome.classes)
-        people = replace(people, chances=dict(zip(names, map(tuple, columns), strict=True)))
-    return replace(found, classes=class_facts(data, roster, given), individuals=people)
-
-
-def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts:
-    """Return the facts about all classes; ``data`` has the decisions on favourable classes."""
-    kept = slice(None) if roster.positions is None else roster.positions
-    outcome, vectors = given.outcome, given.scores[kept]
-    labels = None if given.codes is None else Labels(given.codes[kept], outcome.classes)
-    people = replace(roster.people, labels=labels)
-    scored = ScoredPeople(people, vectors, Settings(outcome=outcome))
+def class_facts(data: Audited) -> ClassFacts | None:
+    """Return the facts about all classes; None if there are only two."""
+    if data.classes is None:
+        return None
+    outcome, codes = data.classes.outcome, data.classes.codes
+    labels = None if codes is None else Labels(codes, outcome.classes)
+    people, measured = replace(data.people, labels=labels), Settings(outcome=outcome)
+    vectors = replace(data, people=people, scores=data.classes.scores, measured=measured)
     names = tuple(map(str, outcome.classes))
     cells = [MEASURES["demographic_parity_gap"]]
     if labels is not None:
         cells.append(MEASURES["true_positive_gap"])
-    groups = tuple(_group(data, scored, code) for code in range(people.groups.n_groups))
+    groups = tuple(_group(vectors, code) for code in range(data.groups.n_groups))
     shares = {group.label: {None: group.shares, **group.confusion} for group in groups}
 
     def is_stated(cell: ClassCell) -> bool:
@@ -164,62 +90,55 @@ def class_facts(data: Audited, roster: Roster, given: ClassScores) -> ClassFacts
         tuple(names[own] for own in outcome.favourable),
         groups,
         tuple(
-            _gap(data, scored, name)
-            for name, own in audited(outcome).items()
+            _gap(vectors, own)
+            for own in audited(outcome).values()
             if own.several and (labels is not None or not own.needs_labels)
         ),
-        tuple(cell for gap in cells for cell in _cells(scored, gap, data) if is_stated(cell)),
-        {name: _impact(data, vectors, at) for at, name in enumerate(names)},
+        tuple(cell for gap in cells for cell in _cells(gap, vectors) if is_stated(cell)),
+        {name: _impact(data, data.classes.decided == at) for at, name in enumerate(names)},
     )
 
 
-def _group(data: Audited, scored: ScoredPeople, code: int) -> ClassGroup:
+def _group(data: Audited, code: int) -> ClassGroup:
     """Return what one group gets."""
-    classes, groups = scored.settings.outcome.classes, scored.people.groups
-    rows = groups.rows(code)
-    weights = scored.weights.take(rows)
-    decided = largest_class(scored.scores[rows])
-    shares = {str(name): data.rate(decided == at, weights, code) for at, name in enumerate(classes)}
-    if scored.people.labels is None:
-        return ClassGroup(str(groups.labels[code]), weights.people, shares, None, {})
-    truth = scored.people.labels.values[rows]
-    confusion, n_true = {}, {}
-    for label, name in enumerate(classes):
-        own = weights.take(truth == label)
-        n_true[str(name)] = own.people
-        among = f" with the label {str(name)!r}"
-        confusion[str(name)] = {
-            str(other): data.rate(decided[truth == label] == at, own, code, among)
-            for at, other in enumerate(classes)
-        }
-    right = data.rate(decided == truth, weights, code)
-    own_label = str(groups.labels[code])
-    return ClassGroup(own_label, weights.people, shares, right, confusion, n_true)
+    names, rows = tuple(map(str, data.measured.outcome.classes)), data.groups.rows(code)
+    weights, decided = data.weights.take(rows), largest_class(data.scores[rows])
+
+    def shares(inside: BoolArray, among: str = "") -> dict[str, Estimate]:
+        own = weights.take(inside)
+        rates = [data.rate(decided[inside] == at, own, code, among) for at in range(len(names))]
+        return dict(zip(names, rates, strict=True))
+
+    everybody = np.ones(len(rows), dtype=bool)
+    found = ClassGroup(data.labels[code], weights.people, shares(everybody), None, {})
+    if data.people.labels is None:
+        return found
+    truth = data.people.labels.values[rows]
+    return replace(
+        found,
+        accuracy=data.rate(decided == truth, weights, code),
+        confusion={
+            name: shares(truth == at, f" with the label {name!r}") for at, name in enumerate(names)
+        },
+        n_true={name: weights.take(truth == at).people for at, name in enumerate(names)},
+    )
 
 
-def _gap(data: Audited, scored: ScoredPeople, name: str) -> Gap:
+def _gap(data: Audited, measure: Measure) -> Gap:
     """Return the largest gap over pairs of groups, with limits that hold for all of them."""
-    measure, found = MEASURES[name], []
-    if data.refused:
-        return Gap.unstated(name, measure.symbol, data.refused)
-    for codes in data.pairs:
-        stream = partial(data.pair_generator, codes=codes)
-        pair = GroupPair(scored, codes, data.settings.n_resamples, stream)
+    reason = data.refused
+    if reason is None:
         try:
-            value = measure.between(scored, codes)
-            limits = measure.interval_of(pair, data.pair_confidence)
+            return largest_gap([gap_of(data, measure, pair) for pair in group_pairs(data)])
         except LabelError as error:
-            return Gap.unstated(name, measure.symbol, str(error))
-        own = data.labels[codes[0]], data.labels[codes[1]]
-        ends = limits.low, limits.high, None, None, limits.method
-        found.append(Gap(name, measure.symbol, value, *ends, groups=own))
-    return largest_gap(found)
+            reason = str(error)
+    return Gap.unstated(measure.name, measure.symbol, reason)
 
 
-def _cells(scored: ScoredPeople, measure: Measure, data: Audited) -> list[ClassCell]:
+def _cells(measure: Measure, data: Audited) -> list[ClassCell]:
     """Return the table per class and pair; empty where a group has no rows of a class."""
     try:
-        found = class_rate_gaps(measure, scored, data.settings.confidence)
+        found = class_rate_gaps(measure, data.scored, data.settings.confidence)
     except LabelError:
         return []
     return [
@@ -235,8 +154,7 @@ def _cells(scored: ScoredPeople, measure: Measure, data: Audited) -> list[ClassC
     ]
 
 
-def _impact(data: Audited, vectors: FloatArray, at: int) -> Any:
+def _impact(data: Audited, decided: BoolArray) -> tuple[ImpactTable, ...]:
     """Return the tables of one class against the rest."""
     people = replace(data.people, labels=None)
-    chosen = GroupScores(vectors, Weights(len(vectors))).against_rest(at, Settings()).values
-    return impact_tables(replace(data, scored=ScoredPeople(people, chosen, data.scored.settings)))
+    return impact_tables(replace(data, people=people, scores=decided.astype(np.float64)))

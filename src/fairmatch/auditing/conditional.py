@@ -13,17 +13,18 @@ from fairmatch.measures.conditional import ConditionalGap, gaps_within
 from fairmatch.measures.contingency import breslow_day, cochran_mantel_haenszel, mantel_haenszel
 from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.registry import MEASURES
-from fairmatch.people.strata import Codes
 from fairmatch.people.weights import Moments
 
 FEWEST = 5.0
 """The test of equal odds ratios is about strata in which each expected count is at least this."""
 
 
-def conditional_facts(data: Audited, strata: Codes) -> tuple[ConditionalFacts, ...]:
-    """Return every group compared with the reference group within strata."""
-    people = replace(data.people, strata=strata)
-    scored = ScoredPeople(people, data.scores, data.scored.settings)
+def conditional_facts(data: Audited) -> tuple[ConditionalFacts, ...]:
+    """Return every group compared with the reference group within strata, if there are strata."""
+    if data.roster.strata is None:
+        return ()
+    people = replace(data.people, strata=data.roster.strata)
+    scored = ScoredPeople(people, data.scores, data.measured)
     measure = MEASURES["demographic_parity_gap" if data.decides else "mean_parity_gap"]
     reference = data.groups.labels[data.reference]
     return tuple(

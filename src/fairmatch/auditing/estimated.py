@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from fairmatch.auditing.facts import Estimate, EstimatedFacts, EstimatedGap, Gap, GroupFacts
-from fairmatch.auditing.gaps import describe_groups, selection_ratio
+from fairmatch.auditing.facts import (
+    Estimate,
+    EstimatedFacts,
+    EstimatedGap,
+    Gap,
+    GroupFacts,
+    Matching,
+)
+from fairmatch.auditing.gaps import (
+    describe_groups,
+    gap_between,
+    largest_gap,
+    measures_of,
+    selection_ratio,
+    whole_numbers,
+)
 from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import GroupError
-from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.estimated import (
     LEAST,
     Difference,
@@ -24,8 +37,8 @@ from fairmatch.measures.estimated import (
     calibrated_difference,
     least_largest_gap,
 )
-from fairmatch.measures.registry import Measure, audited
-from fairmatch.people.checks import BoolArray, FloatArray, check_length, is_missing, read_column
+from fairmatch.measures.registry import Measure
+from fairmatch.people.checks import FloatArray, check_length, is_missing, read_column
 from fairmatch.people.groups import Groups, listed
 
 UNMATCHED = "The groups are probabilities, and only people whose group is known can be matched."
@@ -39,39 +52,28 @@ _FEWEST_KNOWN = 10
 _FIFTHS = 5
 
 
-@dataclass(frozen=True)
-class EstimatedAudit:
-    """The parts of an audit of estimated groups."""
+def estimated_facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an audit states where groups are known only as probabilities.
 
-    groups: tuple[GroupFacts, ...]
-    selection_ratio: Estimate
-    gaps: tuple[Gap, ...]
-    pair_gaps: tuple[Gap, ...]
-    facts: EstimatedFacts
-    notes: tuple[str, ...]
-
-
-def estimate_gaps(
-    data: Audited, known: Any, positions: NDArray[np.intp] | None, n_given: int
-) -> EstimatedAudit:
-    """Return every gap with its estimate, and gaps of rates and means with their bounds."""
-    memberships = data.groups.memberships
-    assert memberships is not None
+    Every gap has its estimate, and gaps of rates and means have bounds too.
+    """
     people, rows = data.people.expanded()
-    expanded = replace(data, scored=ScoredPeople(people, data.scores[rows], data.scored.settings))
-    truth = _read_known(known, data.groups, positions, n_given)
-    thresholded = replace(data, scored=data.of(_most_likely(data.groups)).scored)
-    answers = _Answers(data, expanded, thresholded, truth)
-    gaps, by_pair, estimated = [], list[Gap](), []
-    for measure in audited(data.scored.settings.outcome).values():
-        if not answers.can(measure):
+    expanded = replace(data, people=people, scores=data.scores[rows])
+    truth = _read_known(asked["known"], data)
+    answers = _Answers(data, expanded, truth)
+    gaps, by_pair, estimated = list[Gap](), list[Gap](), []
+    for measure in measures_of(expanded):
+        if measure.needs_coupling:
             continue
         found = answers.gaps(measure)
-        gaps.append(found[0])
-        by_pair += found[1] if len(expanded.pairs) > 1 else []
-        if measure.averages and found[0].value is not None and not measure.is_relative:
-            estimated.append(answers.answer(measure, found[0]))
-    sizes = np.bincount(answers.cells)
+        if not found:
+            gaps.append(Gap.unstated(measure.name, measure.symbol, expanded.refused))
+            continue
+        gaps.append(largest_gap(found))
+        by_pair += found if len(found) > 1 else []
+        if measure.averages and not measure.is_relative:
+            estimated.append(answers.answer(measure, gaps[-1]))
+    sizes = np.bincount(answers.people.cells)
     facts = EstimatedFacts(
         n_people=data.weights.people,
         n_cells=len(sizes),
@@ -80,117 +82,70 @@ def estimate_gaps(
         n_known=0 if truth is None else int((truth >= 0).sum()),
     )
     if truth is not None and facts.n_known >= LEAST:
-        error, p_value = _calibration(memberships, truth)
+        error, p_value = _calibration(answers.people.probabilities, truth)
         facts = replace(facts, calibration_error=error, calibration_p_value=p_value)
     groups = tuple(map(_sized, describe_groups(expanded), people.groups.sizes(people.weights)))
-    ratio = selection_ratio(expanded)
-    notes = tuple(_notes(facts, data))
-    return EstimatedAudit(groups, ratio, tuple(gaps), tuple(by_pair), facts, notes)
-
-
-def _most_likely(groups: Groups) -> Groups:
-    return Groups(groups.codes, groups.labels)
+    return {
+        "groups": groups,
+        "selection_ratio": selection_ratio(expanded),
+        "gaps": tuple(gaps),
+        "matchings": (Matching((0, 0), False, refused=UNMATCHED),),
+        "subsets": None,
+        "individuals": None,
+        "pair_gaps": tuple(by_pair),
+        "reference": max(groups, key=lambda group: group.n_rows).label,
+        "weights": None if data.people.weight is None else data.settings.weight_kind,
+        "notes": tuple(_notes(facts, data)),
+        "estimated": facts,
+    }
 
 
 def _sized(facts: GroupFacts, weight: float) -> GroupFacts:
     """Return the facts of a group with its expected number of people, not that of its rows."""
-    n_rows = round(weight)
-    exact = np.asarray(facts.score_counts) * (n_rows / max(sum(facts.score_counts), 1))
-    counts = np.floor(exact).astype(int)
-    missing = n_rows - int(counts.sum())
-    counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
-    return replace(facts, n_rows=n_rows, score_counts=tuple(counts.tolist()), weight=float(weight))
+    counts = whole_numbers(np.asarray(facts.score_counts, dtype=np.float64), round(weight))
+    return replace(facts, n_rows=round(weight), score_counts=counts, weight=float(weight))
 
 
 class _Answers:
     """The answers about one model's scores of people whose groups are probabilities."""
 
-    def __init__(
-        self,
-        data: Audited,
-        expanded: Audited,
-        thresholded: Audited,
-        truth: NDArray[np.intp] | None,
-    ) -> None:
-        self.data, self.expanded, self.thresholded = data, expanded, thresholded
-        self.truth = truth
-        weights, memberships = data.weights, data.groups.memberships
-        assert memberships is not None
-        n_rows = len(memberships)
+    def __init__(self, data: Audited, expanded: Audited, truth: NDArray[np.intp] | None) -> None:
+        self.data, self.expanded, self.truth = data, expanded, truth
+        likely = Groups(data.groups.codes, data.groups.labels)
+        self.thresholded = replace(data, people=replace(data.people, groups=likely))
+        persons = data.weights.persons
+        assert data.groups.memberships is not None
         self.people = EstimatedPeople(
             data.scores,
-            memberships,
-            np.ones(n_rows) if weights.values is None else weights.values,
-            np.arange(n_rows) if weights.persons is None else weights.persons,
+            data.groups.memberships,
+            data.people.mass,
+            np.arange(len(data.scores)) if persons is None else persons,
         )
-        self.cells = self.people.cells
         folds = data.settings.generator(9).integers(2, size=int(self.people.persons.max()) + 1)
         self.folds = folds[self.people.persons]
 
-    def can(self, measure: Measure) -> bool:
-        """Return whether the measure is defined for these people."""
-        has_labels = self.data.people.positive is not None
-        if measure.needs_coupling or (measure.needs_labels and not has_labels):
-            return False
-        return not measure.is_relative or bool(self.data.scored.settings.spread)
-
     def parts(self, measure: Measure) -> list[EstimatedPeople]:
         """Return the people of every compared class, with their decisions or scores."""
-        values = self.data.selected.astype(np.float64) if measure.needs_decisions else None
-        found = []
+        people, found = self.people, []
+        if measure.needs_decisions:
+            people = replace(people, values=self.data.selected.astype(np.float64))
         for label in measure.labels:
-            inside: BoolArray | None = None
-            if label is not None:
-                assert self.data.deserving is not None
-                inside = self.data.deserving if label else ~self.data.deserving
-            part = replace(
-                self.people,
-                values=self.people.values if values is None else values,
-                inside=inside,
-            )
-            part.__dict__["cells"] = self.cells  # those of the probabilities alone
+            part = replace(people, inside=None if label is None else self.data.has(label))
+            part.__dict__["cells"] = self.people.cells  # those of the probabilities alone
             found.append(part)
         return found
 
-    def gaps(self, measure: Measure) -> tuple[Gap, list[Gap]]:
-        """Return the largest weighted gap, and that of every pair of groups."""
-        data = self.expanded
-        if data.refused:
-            return Gap.unstated(measure.name, measure.symbol, data.refused), []
+    def gaps(self, measure: Measure) -> list[Gap]:
+        """Return the weighted gap of every pair of groups."""
         found = []
-        for pair in data.pairs:
-            value = measure.between(data.scored, pair)
+        for pair in self.expanded.pairs:
             limits: tuple[float | None, float | None] = None, None
-            method, signed = "weighted by the probabilities of the groups; no interval", None
+            method = "weighted by the probabilities of the groups; no interval"
             if measure.distance is None:
-                limits = self._limits(
-                    [assumed_difference(part, pair) for part in self.parts(measure)], measure
-                )
-                method, signed = _METHOD, measure.signed(data.scored, pair)
-            names = data.labels[pair[0]], data.labels[pair[1]]
-            turned = measure.unit != "share" and data.settings.favourable == "low"
-            favoured = None if not signed else names[(signed > 0.0) != turned]
-            found.append(
-                Gap(
-                    measure.name,
-                    measure.symbol,
-                    value,
-                    *limits,
-                    signed,
-                    None,
-                    method,
-                    groups=names,
-                    favoured=favoured,
-                )
-            )
-        worst = max(found, key=lambda gap: round(gap.value or 0.0, 12))
-        if worst.low is not None:
-            worst = replace(
-                worst,
-                low=max(gap.low or 0.0 for gap in found),
-                high=max(gap.high or 0.0 for gap in found),
-            )
-        return worst, found
+                differences = [assumed_difference(part, pair) for part in self.parts(measure)]
+                limits, method = self._limits(differences, measure), _METHOD
+            found.append(gap_between(self.expanded, measure, pair, limits, method))
+        return found
 
     def _limits(
         self, differences: list[Difference], measure: Measure, freedom: float = np.inf
@@ -204,25 +159,20 @@ class _Answers:
         return low, min(high, most)
 
     def _unit(self, measure: Measure) -> tuple[float, float]:
-        settings = self.data.scored.settings
-        unit = measure.unit_of(settings)
-        return unit, 1.0 if measure.unit == "share" else settings.width / unit
+        unit = measure.unit_of(self.data.measured)
+        return unit, 1.0 if measure.unit == "share" else self.data.width / unit
 
     def answer(self, measure: Measure, gap: Gap) -> EstimatedGap:
         """Return the three answers about the largest gap, and what thresholding would say."""
         parts, pairs = self.parts(measure), self.expanded.pairs
         most = self._unit(measure)[1]
-        sharp, outer = [], []
+        level, sharp, outer = self.expanded.pair_confidence, [], []
         for pair in pairs:
             ends = [bounded_difference(part, pair) for part in parts]
             sharp.append(np.mean([_absolute((low.value, high.value)) for low, high in ends], 0))
-            level = self.expanded.pair_confidence
             ends = [bounded_difference(part, pair, self.folds) for part in parts]
-            outer.append(
-                np.mean(
-                    [_absolute((a.limits(level)[0], b.limits(level)[1])) for a, b in ends], axis=0
-                )
-            )
+            limits = [(low.limits(level)[0], high.limits(level)[1]) for low, high in ends]
+            outer.append(np.mean(list(map(_absolute, limits)), axis=0))
         low, high = np.max(sharp, axis=0)
         if len(pairs) > 1 and measure.needs_decisions and not measure.needs_labels:
             low = max(low, least_largest_gap(parts[0], self.expanded.compared))
@@ -271,22 +221,21 @@ def _absolute(ends: tuple[float, float]) -> tuple[float, float]:
     return max(low, -high, 0.0), max(high, -low)
 
 
-def _read_known(
-    known: Any, groups: Groups, positions: NDArray[np.intp] | None, n_given: int
-) -> NDArray[np.intp] | None:
+def _read_known(known: Any, data: Audited) -> NDArray[np.intp] | None:
     """Return the codes of known groups; -1 where the group is not known."""
     if known is None:
         return None
+    labels = data.groups.labels
     column = read_column(known, "known")
-    check_length(column, n_given, "known")
-    column = column if positions is None else column[positions]
+    check_length(column, data.roster.n_given, "known")
+    column = column[data.roster.positions]
     codes = np.full(len(column), -1)
-    for code, label in enumerate(groups.labels):
+    for code, label in enumerate(labels):
         codes[np.asarray(column == label, dtype=bool)] = code
     strange = column[(codes < 0) & ~is_missing(column)]
     if len(strange):
         raise GroupError(
-            f"known holds {strange.tolist()[0]!r}, and the groups are {listed(groups.labels)}. "
+            f"known holds {strange.tolist()[0]!r}, and the groups are {listed(labels)}. "
             "Name the group of a person as its column of probabilities is named, and leave the "
             "others missing.",
             parameter="known",

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import expit, logit, ndtri
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
-from fairmatch.auditing.people import MANY_GROUPS, Audited, Roster
+from fairmatch.auditing.people import MANY_GROUPS, Audited
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.chance import Distance
@@ -38,7 +38,7 @@ ROUNDED = 9
 
 def score_edges(data: Audited) -> tuple[float, ...]:
     """Return the ends of the intervals in which scores are counted."""
-    return tuple((data.scored.settings.within[0] + data.width * SCORE_EDGES).tolist())
+    return tuple((data.measured.within[0] + data.width * SCORE_EDGES).tolist())
 
 
 def few_values(data: Audited) -> tuple[float, ...]:
@@ -54,13 +54,11 @@ def describe_groups(data: Audited) -> tuple[GroupFacts, ...]:
     values = np.array(few_values(data))
     facts = [_describe(data, code, values) for code in range(len(data.labels))]
     most = None if data.base is None else facts[data.base].selection_rate.value
-    if not most:
-        return tuple(facts)
-    rates = [facts[code].selection_rate.value for code in range(len(facts))]
-    return tuple(
-        own if rate is None or code in data.groups.apart else replace(own, ratio=rate / most)
-        for code, (own, rate) in enumerate(zip(facts, rates, strict=True))
-    )
+    for code, own in enumerate(facts):
+        rate = own.selection_rate.value
+        if most and rate is not None and code not in data.groups.apart:
+            facts[code] = replace(own, ratio=rate / most)
+    return tuple(facts)
 
 
 def base_label(data: Audited) -> str | None:
@@ -86,15 +84,15 @@ def _describe(data: Audited, code: int, values: FloatArray) -> GroupFacts:
         weight=None if weights.values is None else weights.total,
         effective_size=weights.size if weights.is_survey else None,
     )
-    if data.people.positive is None or data.deserving is None or selected is None:
+    labels = data.people.labels
+    if data.people.positive is None or labels is None or selected is None:
         return known
-    assert data.people.labels is not None
-    among, labelled = "", data.people.labels.known[rows]
+    among, labelled = "", labels.known[rows]
     if not labelled.all():
         rows, among = rows[labelled], " with a label"
         scores, weights, selected = scores[labelled], weights.take(labelled), selected[labelled]
         reason = data.refuse(code, weights.size, among)
-    deserving, positive = data.deserving[rows], data.people.positive[rows]
+    deserving, positive = data.has(True)[rows], data.people.positive[rows]
     rates = [
         data.rate(selected[own], weights.take(own), code, data.among(label))
         for label, own in ((True, deserving), (False, ~deserving))
@@ -119,17 +117,20 @@ def _histogram(scores: FloatArray, weights: Weights) -> tuple[int, ...]:
     Scores are shares of their range.
     """
     shares = np.histogram(scores.round(ROUNDED), bins=SCORE_EDGES, weights=weights.values)[0]
-    if not weights.is_survey:
-        return tuple(np.rint(shares).astype(int).tolist())
-    exact = shares * (weights.n_rows / weights.total)
+    return whole_numbers(shares, weights.n_rows if weights.is_survey else round(weights.total))
+
+
+def whole_numbers(shares: FloatArray, total: int) -> tuple[int, ...]:
+    """Return whole numbers that sum to a total and are as nearly proportional as they can be."""
+    exact = shares * (total / max(float(shares.sum()), 1e-300))
     counts = np.floor(exact).astype(int)
-    missing = weights.n_rows - int(counts.sum())
+    missing = total - int(counts.sum())
     counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
     return tuple(counts.tolist())
 
 
 def _mean_limits(data: Audited, scores: FloatArray, weights: Weights) -> Limits:
-    confidence, within = data.settings.confidence, data.scored.settings.within
+    confidence, within = data.settings.confidence, data.measured.within
     if data.scored.is_decision:
         rate = weights.rate(scores > within[0])
         low, high = wilson(rate.hits, rate.people, confidence)
@@ -183,7 +184,7 @@ def _calibration(
 
     Scores are counted in ten intervals, or at each of few values.
     """
-    least, bins, off = data.scored.settings.within[0], [], 0.0
+    least, bins, off = data.measured.within[0], [], 0.0
     if len(values):
         at = np.searchsorted((values[1:] + values[:-1]) / 2.0, scores, side="right")
         ends = [(value, value) for value in values.tolist()]
@@ -271,6 +272,13 @@ NO_BASE = (
 """Why there is no ratio where no group may be referred to."""
 
 
+def group_pairs(data: Audited) -> list[GroupPair]:
+    """Return the pairs of groups that are compared."""
+    n_resamples = data.settings.n_resamples
+    streams = {codes: partial(data.pair_generator, codes=codes) for codes in data.pairs}
+    return [GroupPair(data.scored, codes, n_resamples, own) for codes, own in streams.items()]
+
+
 def take_gaps(
     data: Audited, excesses: Mapping[tuple[int, int], MatchedExcess] | None = None
 ) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
@@ -279,68 +287,64 @@ def take_gaps(
     The gaps by pair are those of each pair with the reference group and of the pair with the
     largest gap. There are none for two groups, which make only one pair.
     """
-    pairs = [
-        GroupPair(
-            data.scored, codes, data.settings.n_resamples, partial(data.pair_generator, codes=codes)
-        )
-        for codes in data.pairs
-    ]
-    largest: list[Gap] = []
-    by_pair: list[Gap] = []
-    for measure in _measures(data):
-        if data.is_constant and not data.refused and (excesses or not measure.needs_coupling):
-            same = [_constant_gap(data, measure, pair.codes) for pair in pairs]
-            largest.append(same[0])
-            by_pair += [
-                gap
-                for gap, pair in zip(same, pairs, strict=True)
-                if len(pairs) > 1 and data.reference in pair.codes
-            ]
+    pairs, excesses = group_pairs(data), excesses or {}
+    largest, by_pair = list[Gap](), list[Gap]()
+    for measure in measures_of(data):
+        stated: list[GroupPair] = []
+        if measure.needs_coupling and not excesses:
             continue
-        if measure.needs_coupling:
-            found = _matched_gaps(data, measure, excesses or {})
-            by_pair += found if len(found) > 1 else []
-            largest += [largest_gap(found)] if found else []
+        if data.is_constant and not data.refused:
+            gaps = {pair.codes: _constant_gap(data, measure, pair.codes) for pair in pairs}
+        elif measure.needs_coupling:
+            gaps = {key: _matched_gap(data, measure, key, own) for key, own in excesses.items()}
+        else:
+            reasons = [data.refused, *(_refuse(data, measure, pair.codes) for pair in pairs)]
+            stated = [pair for pair, why in zip(pairs, reasons[1:], strict=True) if not why]
+            gaps = _gaps(data, measure, stated)
+            if not gaps:
+                why = next(filter(None, reasons))
+                largest.append(Gap.unstated(measure.name, measure.symbol, why))
+        if not gaps:
             continue
-        if data.refused:
-            largest.append(Gap.unstated(measure.name, measure.symbol, data.refused))
-            continue
-        reasons = [_refuse(data, measure, pair.codes) for pair in pairs]
-        stated = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
-        if not stated:
-            largest.append(Gap.unstated(measure.name, measure.symbol, next(filter(None, reasons))))
-            continue
-        values = {pair: measure.between(data.scored, pair.codes) for pair in stated}
-        # The first of tied pairs is taken. Rounding must not decide between them.
-        ordered = sorted(stated, key=lambda pair: -round(values[pair], 12))
-        gaps: dict[GroupPair, Gap] = {}
-        low = high = 0.0
-        for pair in ordered:
-            shown = pair is ordered[0] or data.reference in pair.codes
-            # Other pairs matter only for the limits of the maximum.
-            most = values[pair] + _wrong(data, measure, pair)
-            if shown or values[pair] > low or most > high:
-                gaps[pair] = _gap(data, measure, pair)
-                low, high = max(low, gaps[pair].low or 0.0), max(high, gaps[pair].high or 0.0)
-        worst = gaps[ordered[0]]
-        # Each measure has a random stream of its own, whichever other measures there are.
-        generator = data.settings.generator(8, *measure.base_name.encode())
-        expected = measure.expected(data.scored, [pair.codes for pair in stated], generator)
-        if worst.low is not None:
-            worst = replace(worst, low=low, high=high)
-        largest.append(replace(worst, expected=expected))
-        if len(pairs) > 1:
-            by_pair += [
-                gaps[pair] for pair in stated if pair is ordered[0] or data.reference in pair.codes
-            ]
+        worst = largest_gap(list(gaps.values()))
+        by_pair += [
+            gaps[codes]
+            for codes in data.pairs
+            if len(pairs) > 1
+            and codes in gaps
+            and (data.reference in codes or gaps[codes].groups == worst.groups)
+        ]
+        if stated:
+            # Each measure has a random stream of its own, whichever other measures there are.
+            generator = data.settings.generator(8, *measure.base_name.encode())
+            expected = measure.expected(data.scored, [pair.codes for pair in stated], generator)
+            worst = replace(worst, expected=expected)
+        largest.append(worst)
     return tuple(largest), tuple(by_pair)
+
+
+def _gaps(
+    data: Audited, measure: Measure, pairs: Sequence[GroupPair]
+) -> dict[tuple[int, int], Gap]:
+    """Return the gaps of pairs, without those that matter neither by themselves nor for limits."""
+    values = {pair: measure.between(data.scored, pair.codes) for pair in pairs}
+    gaps: dict[tuple[int, int], Gap] = {}
+    low = high = 0.0
+    # The first of tied pairs is taken. Rounding must not decide between them.
+    for pair in sorted(pairs, key=lambda pair: -round(values[pair], 12)):
+        most = values[pair] + _wrong(data, measure, pair)
+        if not gaps or data.reference in pair.codes or values[pair] > low or most > high:
+            own = gaps[pair.codes] = gap_of(data, measure, pair)
+            low, high = max(low, own.low or 0.0), max(high, own.high or 0.0)
+    return gaps
 
 
 def largest_gap(gaps: Sequence[Gap]) -> Gap:
     """Return the largest of several gaps, with the largest of their limits."""
     worst = max(gaps, key=lambda gap: round(gap.value or 0.0, 12))
-    low = max((gap.low for gap in gaps if gap.low is not None), default=worst.low)
-    high = max((gap.high for gap in gaps if gap.high is not None), default=worst.high)
+    if worst.low is None:
+        return worst
+    low, high = (max(getattr(gap, end) or 0.0 for gap in gaps) for end in ("low", "high"))
     return replace(worst, low=low, high=high)
 
 
@@ -354,13 +358,13 @@ def _wrong(data: Audited, measure: Measure, pair: GroupPair) -> float:
         return float("inf")
     chance = np.log(4.0 / (1.0 - data.pair_confidence)) / 2.0
     sizes = [part.weights.size for part in pair.parts()]
-    unit = 1.0 if measure.unit == "share" else data.width / measure.unit_of(data.scored.settings)
+    unit = 1.0 if measure.unit == "share" else data.width / measure.unit_of(data.measured)
     return unit * float(sum(np.sqrt(chance / size) for size in sizes))
 
 
-def _measures(data: Audited) -> list[Measure]:
+def measures_of(data: Audited) -> list[Measure]:
     """Return the measures that apply: of matched people after others, and relative ones last."""
-    settings, has_labels = data.scored.settings, data.people.positive is not None
+    settings, has_labels = data.measured, data.people.positive is not None
     found = [
         measure
         for measure in audited(settings.outcome).values()
@@ -369,35 +373,31 @@ def _measures(data: Audited) -> list[Measure]:
     return sorted(found, key=lambda measure: (measure.is_relative, measure.needs_coupling))
 
 
-def _matched_gaps(
-    data: Audited, measure: Measure, excesses: Mapping[tuple[int, int], MatchedExcess]
-) -> list[Gap]:
-    """Return the excess of the mean score gap of matched people, for each pair of groups."""
-    unit = data.width / measure.unit_of(data.scored.settings)
+def _matched_gap(
+    data: Audited, measure: Measure, codes: tuple[int, int], own: MatchedExcess
+) -> Gap:
+    """Return the excess of the mean score gap of matched people, for one pair of groups."""
+    unit = data.width / measure.unit_of(data.measured)
     known = "; the standard deviation is taken as known" if measure.is_relative else ""
-    found = []
-    for codes, own in excesses.items():
-        ends, raw, expected = (
-            (unit * pair[0], unit * pair[1]) for pair in (own.ends, own.raw, own.expected)
-        )
-        gap = Gap(
-            measure.name,
-            measure.symbol,
-            value=ends[0],
-            low=unit * own.low,
-            high=unit * own.high,
-            signed=None,
-            p_value=own.p_value,
-            method=f"excess over permuted groups of {own.n_people[0]} and {own.n_people[1]} "
-            f"people, matched anew; lower limit 0 unless the permutation test rejects{known}",
-            groups=(data.labels[codes[0]], data.labels[codes[1]]),
-            detectable=unit * detectable(own.error, data.pair_confidence),
-            ends=ends,
-            raw=raw,
-            raw_expected=expected,
-        )
-        found.append(gap)
-    return found
+    ends, raw, expected = (
+        (unit * pair[0], unit * pair[1]) for pair in (own.ends, own.raw, own.expected)
+    )
+    return Gap(
+        measure.name,
+        measure.symbol,
+        value=ends[0],
+        low=unit * own.low,
+        high=unit * own.high,
+        signed=None,
+        p_value=own.p_value,
+        method=f"excess over permuted groups of {own.n_people[0]} and {own.n_people[1]} "
+        f"people, matched anew; lower limit 0 unless the permutation test rejects{known}",
+        groups=(data.labels[codes[0]], data.labels[codes[1]]),
+        detectable=unit * detectable(own.error, data.pair_confidence),
+        ends=ends,
+        raw=raw,
+        raw_expected=expected,
+    )
 
 
 def _refuse(data: Audited, measure: Measure, codes: tuple[int, int]) -> str | None:
@@ -412,40 +412,45 @@ def _refuse(data: Audited, measure: Measure, codes: tuple[int, int]) -> str | No
     return None
 
 
-def _gap(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
+def gap_of(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
     """Return the gap between two groups with its interval."""
-    value, signed = (
-        measure.between(data.scored, pair.codes),
-        measure.signed(data.scored, pair.codes),
-    )
-    interval = measure.interval_of(pair, data.pair_confidence)
-    limits: tuple[float | None, float | None] = interval.low, interval.high
-    method = interval.method
-    if not np.isfinite([interval.low, interval.high]).all():
+    own = measure.interval_of(pair, data.pair_confidence)
+    limits: tuple[float | None, float | None] = own.low, own.high
+    method = own.method
+    if not np.isfinite([own.low, own.high]).all():
         limits, method = (None, None), "the interval cannot be stated"
-    first, second = (data.labels[code] for code in pair.codes)
-    favoured = None
-    if signed:
-        # Rates are already those of the favourable outcome. Scores are as they were given.
-        turned = measure.unit != "share" and data.settings.favourable == "low"
-        favoured = second if (signed > 0.0) != turned else first
+    found = gap_between(data, measure, pair.codes, limits, method)
+    return replace(found, p_value=own.p_value, detectable=_detectable(data, measure, pair))
+
+
+def gap_between(
+    data: Audited,
+    measure: Measure,
+    codes: tuple[int, int],
+    limits: tuple[float | None, float | None],
+    method: str,
+) -> Gap:
+    """Return the gap between two groups with limits, and who is better off."""
+    names = data.labels[codes[0]], data.labels[codes[1]]
+    signed = measure.signed(data.scored, codes)
+    # Rates are already those of the favourable outcome. Scores are as they were given.
+    turned = measure.unit != "share" and data.settings.favourable == "low"
     return Gap(
         measure.name,
         measure.symbol,
-        value,
+        measure.between(data.scored, codes),
         *limits,
         signed,
-        interval.p_value,
+        None,
         method,
-        groups=(first, second),
-        favoured=favoured,
-        detectable=_detectable(data, measure, pair),
+        groups=names,
+        favoured=names[(signed > 0.0) != turned] if signed else None,
     )
 
 
 def _detectable(data: Audited, measure: Measure, pair: GroupPair) -> float | None:
     """Return the smallest gap of rates or means that so many people would show; else None."""
-    if not measure.is_difference:
+    if not measure.is_difference or data.measured.outcome.several:
         return None
     (label,) = measure.labels
     if measure.needs_decisions:
@@ -455,7 +460,7 @@ def _detectable(data: Audited, measure: Measure, pair: GroupPair) -> float | Non
     else:
         moments = [part.weights.moments(part.values) for part in pair.parts(label)]
         variances = [own.variance / own.size for own in moments]
-    error = float(np.sqrt(sum(variances))) / measure.unit_of(data.scored.settings)
+    error = float(np.sqrt(sum(variances))) / measure.unit_of(data.measured)
     return detectable(error, data.pair_confidence)
 
 
@@ -504,9 +509,9 @@ class MatchedExcess:
     n_people: tuple[int, int]
 
 
-def matched_excess(data: Audited, roster: Roster, codes: tuple[int, int]) -> MatchedExcess:
+def matched_excess(data: Audited, codes: tuple[int, int]) -> MatchedExcess:
     """Return the matched gap of two groups. Scores are shares of their range."""
-    generator = data.pair_generator(7, codes)
+    roster, generator = data.roster, data.pair_generator(7, codes)
     n_pairs = len(data.matched_pairs)
     most = max(int(_MOST / n_pairs**0.4), _LEAST)
     n_small, n_large = sorted(min(_n_persons(data, code), most) for code in codes)

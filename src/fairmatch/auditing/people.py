@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +18,7 @@ from fairmatch.learning.reading import as_list, split_columns
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
-from fairmatch.measures.distributions import ScoredPeople
+from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
@@ -46,7 +45,7 @@ from fairmatch.people.groups import (
 )
 from fairmatch.people.leaks import Leak, find_leaks
 from fairmatch.people.memberships import GroupProbabilities
-from fairmatch.people.outcome import MARK, NUMBER, OUTCOMES, Outcome
+from fairmatch.people.outcome import MARK, NUMBER, OUTCOMES, Outcome, largest_class
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
 from fairmatch.people.similarity import (
@@ -93,8 +92,8 @@ class AuditSettings:
     weight_kind: str = "survey"
     kind: str = "probability"
     reference: str | None = None
-    score_range: tuple[float, float] | None = None
     top: int | float | None = None
+    score_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.score_range is not None:
@@ -113,26 +112,22 @@ class AuditSettings:
             check_count(name, getattr(self, name), limit)
         choices = {"favourable": _OUTCOMES, "weight_kind": KINDS, "kind": OUTCOMES}
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"{name} must be {' or '.join(map(repr, allowed))}, got "
-                    f"{getattr(self, name)!r}.",
-                    parameter=name,
-                )
+            if (own := getattr(self, name)) not in allowed:
+                words = " or ".join(map(repr, allowed))
+                raise InputError(f"{name} must be {words}, got {own!r}.", parameter=name)
         if self.outcome is not None and not str(self.outcome).strip():
             raise InputError(
                 "outcome is empty. Name what happens to the selected, such as 'granted bail'.",
                 parameter="outcome",
             )
-        chosen = self.threshold != _HALF or self.outcome is not None or self.top is not None
-        if not self.scores.decides and chosen:
-            given = "outcome" if self.outcome is not None else "threshold"
-            given = given if self.top is None else "top"
-            raise InputError(
-                f"{given}={getattr(self, given)!r} was given with kind='number', and predictions "
-                f"in units of the target have no decisions. Leave {given} out.",
-                parameter=given,
-            )
+        defaults = {"top": None, "outcome": None, "threshold": _HALF}
+        for name, default in defaults.items():
+            if (own := getattr(self, name)) != default and not self.scores.decides:
+                raise InputError(
+                    f"{name}={own!r} was given with kind='number', and predictions in units of the "
+                    f"target have no decisions. Leave {name} out.",
+                    parameter=name,
+                )
 
     def _check_range(self, low: float, high: float) -> None:
         """Raise unless scores may have this range, with a threshold in it."""
@@ -243,14 +238,10 @@ def content_order(
 ) -> IndexArray:
     """Return the rows in an order that depends on their content, not on their positions.
 
-    Rows with the same content keep the order of the table, which makes no difference.
-
-    Notes
-    -----
-    People are drawn by their positions, and tied distances allow several matchings of least cost.
-    So an audit of the rows in their given order would depend on that order. This function orders
-    rows by a hash of their content, which is as good as random. Unlike in a sorted table,
-    neighbours have nothing in common.
+    People are drawn by their positions, and tied distances allow several matchings of least cost,
+    so an audit in the given order would depend on that order. A hash of the content is as good as
+    random: unlike in a sorted table, neighbours have nothing in common. Rows with the same content
+    keep the order of the table, which makes no difference.
 
     Examples
     --------
@@ -339,16 +330,15 @@ class SamplePair:
     @cached_property
     def marginal(self) -> Coupling:
         """The matching with the least transport cost."""
-        return self._match(OptimalTransportMatcher(tolerance=self.tolerance))
+        return self._match(0.0)
 
     @cached_property
     def joint(self) -> Coupling:
         """The matching with the least transport cost, with a large cost for different labels."""
-        return self._match(
-            OptimalTransportMatcher(label_weight=_JOINT_LABEL_WEIGHT, tolerance=self.tolerance)
-        )
+        return self._match(_JOINT_LABEL_WEIGHT)
 
-    def _match(self, matcher: OptimalTransportMatcher) -> Coupling:
+    def _match(self, label_weight: float) -> Coupling:
+        matcher = OptimalTransportMatcher(label_weight=label_weight, tolerance=self.tolerance)
         return self.oriented(matcher.match_people(self.people, self.points))
 
     def oriented(self, coupling: Coupling) -> Coupling:
@@ -385,16 +375,18 @@ class Sample:
     def pair(self, codes: tuple[int, int]) -> SamplePair:
         """Return the people of two groups. Their matchings are found once for all models."""
         if codes not in self._pairs:
-            groups = self.people.groups
-            at = np.flatnonzero(np.isin(groups.codes, codes))
-            two = Groups((groups.codes[at] == codes[1]).astype(np.int8), (0, 1))
-            self._pairs[codes] = SamplePair(
-                at,
-                replace(self.people.take(at), groups=two),
-                None if self.features is None else self.features[at],
-                EXACT if groups.n_groups == 2 else _MANY_TOLERANCE,
-            )
+            at, people = only_two(self.people, codes)
+            features = None if self.features is None else self.features[at]
+            tolerance = EXACT if self.people.groups.n_groups == 2 else _MANY_TOLERANCE
+            self._pairs[codes] = SamplePair(at, people, features, tolerance)
         return self._pairs[codes]
+
+
+def only_two(people: People, codes: tuple[int, int]) -> tuple[IndexArray, People]:
+    """Return the rows of two groups, and their people in groups called 0 and 1."""
+    rows = np.flatnonzero(np.isin(people.groups.codes, codes))
+    two = Groups((people.groups.codes[rows] == codes[1]).astype(np.int8), (0, 1))
+    return rows, replace(people.take(rows), groups=two)
 
 
 def draw_rows(
@@ -421,19 +413,10 @@ def draw_rows(
     return positions[order], Weights(len(positions), values, weights.is_counts)
 
 
-# A column in which nearly everybody has a value of their own identifies people. It is not a
-# property that people share.
-_MOST_LEVELS = 1000
-_FEW_LEVELS = 30
-
-
+# A text column with so many levels identifies people. It is not a property that people share.
+_MOST_LEVELS, _FEW_LEVELS = 1000, 30
 # Above this share of exact copies, a note asks whether people have several rows.
 _FEW_COPIES = 0.01
-
-
-def identifies(n_levels: int, n_rows: int) -> bool:
-    """Return whether a column of this many levels identifies people instead of describing them."""
-    return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
 # Counts of up to this many people are written as rows of their own to measure relevance.
@@ -448,12 +431,12 @@ class Roster:
     X: Any
     sensitive_features: Any
     pos_label: Any
-    positions: IndexArray | None
+    positions: IndexArray  # of these people among the rows that were given
     n_given: int
     leaks: tuple[Leak, ...]
-    strata: Codes | None = None
-    similarity: Similarity = field(default_factory=Similarity)
-    remarks: tuple[str, ...] = ()
+    strata: Codes | None
+    similarity: Similarity
+    remarks: tuple[str, ...]
     order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     copies: float = 0.0
     _samples: dict[int, Sample] = field(default_factory=dict)
@@ -536,18 +519,6 @@ class Roster:
             return {"embedding": slice(0, self.similarity.embedding.shape[1])}
         return self.encoder.feature_groups_
 
-    @property
-    def sha256(self) -> str | None:
-        """Hash of the columns. It does not depend on the table library. None without columns."""
-        return sha256(*map(_bytes, self.columns)) if self.columns else None
-
-    @property
-    def n_encoded(self) -> int:
-        """How many numbers say how different a person is from another."""
-        if self.similarity.embedding is not None:
-            return int(self.similarity.embedding.shape[1])
-        return len(self.encoder.get_feature_names_out())
-
     def notes(self) -> tuple[str, ...]:
         """Return what a reader should know about how the rows count."""
         weights, notes = self.weights, list(self.remarks)
@@ -617,7 +588,7 @@ def read_roster(
     n_given, told = len(sensitive_features), list[str]()
     if not isinstance(sensitive_features, GroupProbabilities):
         n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
-    weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
+    weights = read_row_weights(sample_weight, settings.weight_kind, n_given)
     strata = None
     if given is not None:
         named = None if X is None else Table(X, categorical)
@@ -629,8 +600,8 @@ def read_roster(
     if weights.values is not None and not (weights.values > 0.0).all():
         told.append("Rows of weight 0 were left out.")
         is_there = is_there & (weights.values > 0.0)
+    positions = np.flatnonzero(is_there)
     if not is_there.all():
-        positions = np.flatnonzero(is_there)
         weights = weights.take(positions)
         sensitive_features = _take(sensitive_features, positions, n_given, "sensitive_features")
         strata = None if strata is None else strata.take(positions)
@@ -673,6 +644,7 @@ def read_roster(
         ids=None if names is None else tuple(map(str, names.tolist())),
     )
     alike, why = _read_alike(similarity, people, weights, settings)
+    told += code_notes(people.table, "pass categorical=[{!r}]")
     return Roster(
         people,
         X,
@@ -683,11 +655,7 @@ def read_roster(
         leaks,
         strata,
         alike,
-        (
-            *told,
-            *code_notes(people.table, "pass categorical=[{!r}]"),
-            *(() if why is None else (why,)),
-        ),
+        (*told, *(() if why is None else (why,))),
     )
 
 
@@ -803,7 +771,7 @@ def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Le
         for column in table.columns
         if column.levels is not None
         and column.name not in keep
-        and identifies(len(column.levels), len(groups))
+        and len(column.levels) > min(_MOST_LEVELS, max(_FEW_LEVELS, len(groups) / 2))
     ]
     leaks = find_leaks(table, groups) if table.columns else []
     exact = [leak for leak in leaks if leak.is_exact and leak.column not in keep]
@@ -861,43 +829,70 @@ def _take(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
+class ClassScores:
+    """Scores of more than two classes, and what an audit of decisions sees of them."""
+
+    scores: FloatArray
+    outcome: Outcome
+    codes: FloatArray | None  # of the true classes
+
+    def take(self, rows: IndexArray) -> ClassScores:
+        """Return the scores of some rows."""
+        codes = None if self.codes is None else self.codes[rows]
+        return replace(self, scores=self.scores[rows], codes=codes)
+
+    @cached_property
+    def decided(self) -> IndexArray:
+        """The class that everybody gets."""
+        return largest_class(self.scores)
+
+    def favours(self, codes: NDArray[Any]) -> FloatArray:
+        """Return 1 for every class that is favourable, and 0 for the others."""
+        return np.isin(codes, self.outcome.favourable).astype(np.float64)
+
+    @property
+    def words(self) -> str:
+        """What happens to people with a favourable class."""
+        names = [str(self.outcome.classes[own]) for own in self.outcome.favourable]
+        return f"given {' or '.join(names)}"
+
+
+@dataclass(frozen=True, eq=False)
 class Audited:
     """People with the scores of one model, and what may be stated about them."""
 
-    scored: ScoredPeople
+    roster: Roster
+    name: str  # of the model
+    people: People  # those of the roster, or some of them, or in other groups
+    scores: FloatArray
     settings: AuditSettings
+    measured: Settings
+    classes: ClassScores | None = None  # their probabilities, where there are several classes
     whole: int | None = None  # the reference group of all people, where these are some of them
 
     def of(self, groups: Groups) -> Audited:
         """Return the same people in other groups, such as those of one attribute."""
-        people, settings = replace(self.people, groups=groups), self.settings
+        settings = self.settings
         if settings.reference is not None:  # the part of the combination that is this attribute's
             row = int(self.groups.rows(self.reference)[0])
             settings = replace(settings, reference=str(groups.labels[groups.codes[row]]))
-        scored = ScoredPeople(people, self.scores, self.scored.settings)
-        return replace(self, scored=scored, settings=settings)
+        return replace(self, people=replace(self.people, groups=groups), settings=settings)
 
     def among_rows(self, rows: BoolArray, scores: FloatArray | None = None) -> Audited:
         """Return some of the people, with their scores or with others."""
         people = self.people.take(np.flatnonzero(rows))
         values = (self.scores if scores is None else scores)[rows]
-        scored = ScoredPeople(people, values, self.scored.settings)
-        return replace(self, scored=scored, whole=self.reference)
+        return replace(self, people=people, scores=values, whole=self.reference)
 
-    @property
-    def people(self) -> People:
-        """The people."""
-        return self.scored.people
+    @cached_property
+    def scored(self) -> ScoredPeople:
+        """The people with their scores, as measures take them."""
+        return ScoredPeople(self.people, self.scores, self.measured)
 
     @property
     def groups(self) -> Groups:
         """Their groups."""
-        return self.scored.people.groups
-
-    @property
-    def scores(self) -> FloatArray:
-        """Their scores."""
-        return self.scored.scores
+        return self.people.groups
 
     @property
     def weights(self) -> Weights:
@@ -907,12 +902,12 @@ class Audited:
     @property
     def width(self) -> float:
         """Length of the range of the scores, which is 1 for probabilities."""
-        return self.scored.settings.width
+        return self.measured.width
 
     @cached_property
     def shares(self) -> FloatArray:
         """The scores as shares of their range, which are the probabilities themselves."""
-        return self.scored.settings.shares(self.scores)
+        return self.measured.shares(self.scores)
 
     @cached_property
     def is_constant(self) -> bool:
@@ -930,10 +925,11 @@ class Audited:
         above = np.asarray(self.scores >= self.settings.threshold)
         return above if self.settings.favourable == "high" else ~above
 
-    @property
-    def deserving(self) -> BoolArray | None:
-        """Whether each person has the favourable label; None without labels of two classes."""
-        return self.scored.deserving
+    def has(self, label: bool) -> BoolArray:
+        """Return who has the favourable label (True), or the other one (False)."""
+        assert self.scored.deserving is not None
+        assert self.people.labels is not None
+        return np.asarray((self.scored.deserving == label) & self.people.labels.known)
 
     @property
     def label_texts(self) -> dict[str, str]:
@@ -1080,15 +1076,7 @@ class Audited:
         return Estimate.of_rate(weights.rate(hits), self.settings.confidence)
 
 
-def sha256(*parts: bytes) -> str:
-    """Return the SHA-256 hash of some bytes, taken part after part."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _bytes(column: Column) -> bytes:
+def column_bytes(column: Column) -> bytes:
     """Return the name, the kind and the values of a column as bytes."""
     kind = "numeric" if column.levels is None else "categorical"
     head = f"{column.name}\0{kind}\0".encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +19,8 @@ Part = tuple[FloatArray, FloatArray]
 
 def unknown_ranges(
     data: Audited, gaps: Sequence[Gap], by_pair: Sequence[Gap]
-) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
-    """Return gaps with their range over all groups that unknown people could belong to.
+) -> tuple[tuple[Gap, ...], tuple[Gap, ...], tuple[str, ...]]:
+    """Return gaps with their range over all groups that unknown people could belong to, and a note.
 
     The rate or the mean of one group minus that of another is largest if the unknown people with
     the highest values belong to the first and the others to the second. Every value between the
@@ -30,67 +30,48 @@ def unknown_ranges(
     """
     unknown = np.isin(data.groups.codes, data.groups.apart)
     if not unknown.any() or data.refused:
-        return tuple(gaps), tuple(by_pair)
-    found: dict[str, dict[tuple[str, str], Limits]] = {}
+        return tuple(gaps), tuple(by_pair), ()
+    ranges: dict[str, dict[tuple[str, str] | None, Limits]] = {}
     for gap in gaps:
         measure = MEASURES[gap.name]
         # Matched people and intervals of scores have no such range.
         if gap.value is None or measure.needs_coupling or measure.needs_bounds:
             continue
-        ranges = {
-            (data.labels[codes[0]], data.labels[codes[1]]): own
-            for codes in data.pairs
-            if (own := _pair_range(data, measure, codes, unknown)) is not None
-        }
-        found[gap.name] = ranges
+        for codes in data.pairs:
+            if own := _pair_range(data, measure, codes, unknown):
+                names = data.labels[codes[0]], data.labels[codes[1]]
+                ranges.setdefault(gap.name, {})[names] = own
+    largest = {
+        name: (max(low for low, _ in own.values()), max(high for _, high in own.values()))
+        for name, own in ranges.items()
+    }
+    name, notes = "demographic_parity_gap" if data.decides else "mean_parity_gap", list[str]()
+    if name in largest:
+        others, (low, high) = data.weights.take(unknown), largest[name]
+        notes.append(
+            f"The group of {others.people:,} people ({others.total / data.weights.total:.1%}) is "
+            f"not known. Depending on their groups, the gap of {MEASURES[name].title.lower()} lies "
+            f"between {low:.4f} and {high:.4f}."
+        )
     return (
+        tuple(replace(gap, unknown_range=largest.get(gap.name)) for gap in gaps),
         tuple(
-            replace(gap, unknown_range=_largest(found[gap.name].values()))
-            if found.get(gap.name)
-            else gap
-            for gap in gaps
+            replace(gap, unknown_range=ranges.get(gap.name, {}).get(gap.groups)) for gap in by_pair
         ),
-        tuple(
-            replace(gap, unknown_range=found.get(gap.name, {}).get(gap.groups or ("", "")))
-            for gap in by_pair
-        ),
+        tuple(notes),
     )
-
-
-def unknown_notes(data: Audited, gaps: Iterable[Gap]) -> tuple[str, ...]:
-    """Return a sentence about what the unknown people could change, if there are any."""
-    name = "demographic_parity_gap" if data.decides else "mean_parity_gap"
-    ranges = [gap.unknown_range for gap in gaps if gap.name == name and gap.unknown_range]
-    if not ranges:
-        return ()
-    unknown = data.weights.take(np.isin(data.groups.codes, data.groups.apart))
-    share, (low, high) = unknown.total / data.weights.total, ranges[0]
-    title = MEASURES[name].title.lower()
-    return (
-        f"The group of {unknown.people:,} people ({share:.1%}) is not known. Depending on their "
-        f"groups, the gap of {title} lies between {low:.4f} and {high:.4f}.",
-    )
-
-
-def _largest(ranges: Iterable[Limits]) -> Limits:
-    lows, highs = zip(*ranges, strict=True)
-    return max(lows), max(highs)
 
 
 def _pair_range(
     data: Audited, measure: Measure, codes: tuple[int, int], unknown: BoolArray
 ) -> Limits | None:
     """Return the range of the gap of two groups; None if one has no people of a class."""
-    mass = np.ones(len(unknown)) if data.weights.values is None else data.weights.values
     values = data.selected.astype(np.float64) if measure.needs_decisions else data.scores
     ranges = []
     for label in measure.labels:
-        inside = np.ones(len(unknown), dtype=bool)
-        if label is not None:
-            assert data.deserving is not None
-            inside = data.deserving if label else ~data.deserving
+        inside = np.ones(len(unknown), dtype=bool) if label is None else data.has(label)
         chosen = [inside & rows for rows in (*map(data.groups.is_group, codes), unknown)]
-        first, second, others = ((values[own], mass[own]) for own in chosen)
+        first, second, others = ((values[own], data.people.mass[own]) for own in chosen)
         if not (first[1].any() and second[1].any()):
             return None
         if measure.distance is None:
@@ -100,7 +81,7 @@ def _pair_range(
             ranges.append((max(low, -high, 0.0), max(high, -low)))
         else:
             ranges.append(_distances(first, second, others, area=measure.unit != "share"))
-    unit = measure.unit_of(data.scored.settings)
+    unit = measure.unit_of(data.measured)
     low, high = (sum(ends) / len(ends) / unit for ends in zip(*ranges, strict=True))
     return float(low), float(high)
 
