@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from html import escape
 from math import isclose
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 from weakref import finalize
 
 import msgspec
@@ -1160,11 +1160,19 @@ class Audit(JsonFacts):
             gaps that would reveal them. Groups of fewer people are left out of lists and totals.
             Counts in charts are rounded to multiples of ``min_cell``. 1 withholds nothing.
         """
-        return (
-            _suppress(replace(self, individuals=None), min_cell)
-            if min_cell > 1
-            else replace(self, individuals=None)
-        )
+        bare, settings = replace(self, individuals=None), self.provenance.settings
+        if min_cell <= 1 or "min_cell" in settings:  # nothing is withheld, or it was already
+            return bare
+        for group in self.groups:
+            if group.n_rows < min_cell and group.mean_score.value is not None:
+                raise InputError(
+                    f"min_cell={min_cell} withholds the group {group.label!r}, and gaps rest on "
+                    f"it. Audit with min_group_size={min_cell}.",
+                    parameter="min_cell",
+                )
+        provenance = replace(self.provenance, settings={**settings, "min_cell": min_cell})
+        found: Audit = _Suppressor(self, min_cell)(bare)
+        return replace(found, provenance=provenance)
 
     def hiding(self, *columns: str) -> Audit:
         """Return the same audit, with some columns left out of the rows of people.
@@ -1309,9 +1317,7 @@ class Comparison(JsonFacts):
             The smallest number of people that is shown, as in `Audit.without_individuals`.
         """
         audits = tuple(audit.without_individuals(min_cell) for audit in self.audits)
-        groups = self.audits[0].groups
-        pairs = tuple(_suppress_pair(pair, groups, min_cell) for pair in self.pairs)
-        return replace(self, audits=audits, pairs=pairs)
+        return replace(self, audits=audits, pairs=_Suppressor(self.audits[0], min_cell)(self.pairs))
 
     def hiding(self, *columns: str) -> Comparison:
         """Return the same comparison, with some columns left out of the rows of people.
@@ -1549,215 +1555,266 @@ def _models(count: int) -> str:
 
 
 # A number of people in a sentence.
-_NUMBER = re.compile(r"\b(\d[\d,]*)(?= (?:people|person|rows?)\b)|(?<=: )(\d[\d,]*)(?=[,)])")
+_NUMBER = re.compile(
+    r"(?<![\d.])([\d,]*\d(?:\.\d+)?) (p|r)(?:eople|erson|ows?)\b|(?<=: )([\d,]*\d)(?=[,)])"
+)
 
-
-def _suppress(audit: Audit, min_cell: int) -> Audit:
-    """Return an audit without numbers of people from 1 to ``min_cell`` - 1, and what tells them.
-
-    Groups of fewer people are left out of the lists and of the totals. A rate is withheld if fewer
-    people are on one of its sides, and so is whatever would reveal it: ratios, gaps, tests and the
-    total of the selected. Counts in charts are rounded to multiples of ``min_cell``.
-    """
-    for group in audit.groups:
-        if group.n_rows < min_cell and group.mean_score.value is not None:
-            raise InputError(
-                f"min_cell={min_cell} withholds the group {group.label!r}, and gaps rest on it. "
-                f"Audit with min_group_size={min_cell}.",
-                parameter="min_cell",
-            )
-    settings = audit.provenance.settings
-    if "min_cell" in settings:  # withheld already
-        return audit
-    provenance = replace(audit.provenance, settings={**settings, "min_cell": min_cell})
-    return replace(_Suppressor(min_cell).audit(audit), provenance=provenance)
-
-
-def _suppress_pair(pair: ModelPair, groups: tuple[GroupFacts, ...], min_cell: int) -> ModelPair:
-    """Return how two models differ, with counts rounded to multiples of ``min_cell``."""
-    kept = {group.label for group in groups if group.n_rows >= min_cell}
-
-    def rounded(count: int) -> int:
-        return min_cell * round(count / min_cell)
-
-    flips = pair.undesirable_flips
-    return replace(
-        pair,
-        rank_agreement={name: v for name, v in pair.rank_agreement.items() if name in kept},
-        decisions={
-            name: (rounded(own[0]), rounded(own[1]), rounded(own[2]), rounded(own[3]))
-            for name, own in pair.decisions.items()
-            if name in kept
-        },
-        undesirable_flips=None
-        if flips is None
-        else {name: rounded(own) for name, own in flips.items() if name in kept},
-        moves={
-            name: {
-                before: {after: rounded(n) for after, n in counts.items()}
-                for before, counts in own.items()
-            }
-            for name, own in pair.moves.items()
-            if name in kept
-        },
-    )
+# The rates of everybody and of one class.
+_RATES = {None: "selection_rate", True: "true_positive_rate", False: "false_positive_rate"}
+# What a category is tested for, and how its rate relates to another.
+_TESTS = ("below_four_fifths", "p_value", "p_adjusted", "standard_deviations",
+          "exact_standard_deviations", "shortfall", "flips")  # fmt: skip
 
 
 class _Suppressor:
-    """One rule for all facts of an audit."""
+    """Facts without numbers of people from 1 to ``least`` - 1, and without what tells them.
 
-    def __init__(self, min_cell: int) -> None:
-        self.least = min_cell
-        self.reason = f"Withheld: it would reveal a number of people below {min_cell}."
+    Groups of fewer people are left out of the lists and of the totals. A rate is withheld if fewer
+    people are on one of its sides, and so is whatever would reveal it: ratios, gaps, tests and the
+    total of the selected. Counts in charts are rounded to multiples of ``least``.
 
-    def few(self, count: float) -> bool:
-        """Return whether a count is small and not 0."""
-        return 0 < round(count) < self.least
+    There is one rule for each type of fact. It gets a fact as it was, and the same fact after its
+    parts were treated.
+    """
 
-    def rounded(self, count: int) -> int:
-        return self.least * round(count / self.least)
+    def __init__(self, audit: Audit, least: int) -> None:
+        self.least = least
+        reason = f"Withheld: it would reveal a number of people below {least}."
+        self.reason, self.nothing = reason, Estimate(None, refused=reason)
+        self.sizes = {group.label: group.n_rows for group in audit.groups}
+        self.decided = bool(audit.score_values) and set(audit.score_values) <= {0.0, 1.0}
+        self.rules: dict[type, Callable[[Any, Any], Any]] = {
+            Audit: self.audit,
+            PartFacts: self.part,
+            GroupFacts: self.group,
+            CalibrationBin: self.bin,
+            ImpactTable: self.table,
+            ClassFacts: self.classes,
+            ClassGroup: self.class_group,
+            Matching: self.matching,
+            SubsetScan: self.subsets,
+            ConditionalFacts: self.conditional,
+            ColumnRole: self.column,
+            ModelPair: self.pair,
+        }
 
-    def told(self, text: str) -> str:
-        """Return a sentence in which small numbers of people are not stated."""
+    def __call__(self, fact: Any) -> Any:
+        """Return a fact as it may be published."""
+        if isinstance(fact, tuple):
+            return tuple(map(self, fact))
+        if isinstance(fact, dict):
+            return {name: self(own) for name, own in fact.items()}
+        if not is_dataclass(fact):
+            return fact
+        parts = {own.name: self(getattr(fact, own.name)) for own in fields(fact)}
+        for name in parts.keys() & {"refused", "notes"}:  # sentences
+            parts[name] = self.told(parts[name])
+        treated, rule = replace(cast(Any, fact), **parts), self.rules.get(type(fact))
+        return treated if rule is None else rule(fact, treated)
+
+    def told(self, text: Any) -> Any:
+        """Return sentences in which small numbers of people are not stated."""
+        if not isinstance(text, str):
+            return text and tuple(map(self.told, text))
 
         def replaced(found: re.Match[str]) -> str:
-            number = int(found[0].replace(",", ""))
-            return f"fewer than {self.least}" if self.few(number) else found[0]
+            number, unit = float((found[1] or found[3]).replace(",", "")), found[2]
+            units = {None: "", "p": " people", "r": " rows"}
+            return f"fewer than {self.least}{units[unit]}" if self.few(number) else found[0]
 
         return _NUMBER.sub(replaced, text)
 
-    def rate(self, fact: Estimate | None, size: float) -> Estimate | None:
+    def few(self, *counts: float) -> bool:
+        """Return whether a count is small and not 0."""
+        return any(0 < round(count) < self.least for count in counts)
+
+    def rounded(self, counts: Any) -> Any:
+        """Return counts, however nested, as multiples of the smallest that is shown."""
+        if isinstance(counts, dict):
+            return {name: self.rounded(own) for name, own in counts.items()}
+        if isinstance(counts, tuple):
+            return tuple(map(self.rounded, counts))
+        return None if counts is None else self.least * round(counts / self.least)
+
+    def rate(self, fact: Any, size: float) -> Any:
         """Return a rate of so many people, or why it is withheld."""
         if fact is None or fact.value is None:
-            refused = None if fact is None or fact.refused is None else self.told(fact.refused)
-            return None if fact is None else replace(fact, refused=refused)
+            return fact
         hits = fact.value * size
-        if self.few(size) or self.few(hits) or self.few(size - hits):
-            return Estimate(None, refused=self.reason)
-        return fact
+        return self.nothing if self.few(size, hits, size - hits) else fact
 
-    def stated(self, fact: Estimate, size: float) -> Estimate:
-        found = self.rate(fact, size)
-        assert found is not None
-        return found
+    def withheld(self, before: PartFacts | Audit, after: PartFacts | Audit) -> dict[str, set[str]]:
+        """Return which rates of each group that is shown are withheld."""
 
-    def parts(self, one: Audit | PartFacts, decided: bool) -> tuple[dict[str, Any], set[str]]:
-        """Return the groups and gaps that may be shown, and whose selection rates may not."""
-        kept = [group for group in one.groups if group.n_rows >= self.least]
-        groups = [self.group(group, decided) for group in kept]
-        changed = {
-            own.label: _withheld_rates(before, own)
-            for before, own in zip(kept, groups, strict=True)
-        }
-        hidden = {label for label, fields in changed.items() if "selection_rate" in fields}
-        nothing = Estimate(None, refused=self.reason)
+        def stated(group: GroupFacts) -> set[str]:
+            rates = {name: getattr(group, name) for name in _RATES.values()}
+            return {name for name, own in rates.items() if own and own.value is not None}
+
+        both = zip(before.groups, after.groups, strict=True)
         return {
-            "groups": tuple(
-                replace(own, ratio=None) if {own.label, one.ratio_reference} & hidden else own
-                for own in groups
-            ),
-            "selection_ratio": nothing if hidden else one.selection_ratio,
-            "gaps": tuple(self.gap(gap, changed, decided) for gap in one.gaps),
-            "pair_gaps": tuple(self.gap(gap, changed, decided) for gap in one.pair_gaps),
-            "unknown": tuple(name for name in one.unknown if name in changed),
-        }, hidden
+            own.label: stated(own) - stated(new) for own, new in both if own.n_rows >= self.least
+        }
 
-    def audit(self, audit: Audit) -> Audit:
-        known = {group.label: group for group in audit.groups}
-        small = [group for group in audit.groups if group.n_rows < self.least]
-        decided = bool(audit.score_values) and set(audit.score_values) <= {0.0, 1.0}
-        parts, hidden = self.parts(audit, decided)
-        notes = [self.told(note) for note in audit.notes]
-        notes.append(
+    def part(self, before: Any, after: Any) -> Any:
+        """Withhold groups, and the ratios and gaps that rest on rates that are withheld."""
+        changed = self.withheld(before, after)
+        hidden = {label for label, rates in changed.items() if "selection_rate" in rates}
+        gone = set().union(*changed.values())
+
+        def kept(gap: Gap) -> Gap:
+            needs = set(_RATES.values())
+            if measure := MEASURES.get(gap.name):
+                made_of_rates = self.decided or measure.needs_decisions
+                needs = {_RATES[label] for label in measure.labels if made_of_rates}
+            # The limits of a largest gap come from all groups.
+            if gap.value is None or not needs & gone:
+                return gap
+            return Gap.unstated(gap.name, gap.symbol, self.reason)
+
+        return replace(
+            after,
+            groups=tuple(
+                replace(own, ratio=None) if {own.label, before.ratio_reference} & hidden else own
+                for own in after.groups
+                if own.label in changed
+            ),
+            selection_ratio=self.nothing if hidden else after.selection_ratio,
+            gaps=tuple(map(kept, after.gaps)),
+            pair_gaps=tuple(map(kept, after.pair_gaps)),
+            unknown=tuple(name for name in after.unknown if name in changed),
+        )
+
+    def audit(self, before: Audit, after: Audit) -> Audit:
+        """Withhold what groups, categories, periods and stages would tell by subtraction."""
+        small = [group for group in before.groups if group.n_rows < self.least]
+        notes = [
             f"Numbers of people from 1 to {self.least - 1} are withheld, and so are rates that "
             f"would reveal them. Counts in charts are rounded to multiples of {self.least}."
-        )
+        ]
         if small:
             names = ", ".join(repr(group.label) for group in small)
             notes.append(f"Groups of fewer than {self.least} people are left out: {names}.")
-        tables = tuple(map(self.table, audit.impact))
-        over_time = self.over_time(audit, decided)
-        for name, what in {"periods": "Periods", "stages": "Stages"}.items():
-            if getattr(audit, name) and not over_time[name]:
-                notes.append(
-                    f"{what} are left out: some of them have groups or rates of fewer than "
-                    f"{self.least} people, and the others would give these away."
-                )
-        withheld = hidden or small or any(_hides(own) for own in tables)
-        # Attributes by themselves would tell, by subtraction, who is in a small combination.
-        alone = () if small else audit.attributes
-        attributes = tuple(
-            replace(one, **self.parts(one, decided)[0])
-            for one in alone
-            if all(group.n_rows >= self.least for group in one.groups)
-        )
-        return replace(
-            audit,
-            **parts,
-            individuals=None,
-            n_rows=audit.n_rows - sum(group.n_rows for group in small),
-            n_selected=None if withheld else audit.n_selected,
-            attributes=attributes,
-            impact=tables[-1:] if small else tables,
-            matchings=tuple(self.matching(own) for own in audit.matchings),
-            subsets=None if audit.subsets is None else self.subsets(audit.subsets, known),
-            conditional=tuple(self.conditional(own) for own in audit.conditional),
-            **over_time,
-            columns=tuple(
-                replace(own, n_missing=self.rounded(own.n_missing)) for own in audit.columns
+
+        after = self.part(before, after)
+        pairs = zip(before.attributes, after.attributes, strict=True)
+        # Attributes by themselves would tell, by subtraction, who is in a small combination. With
+        # a period or a stage left out, the totals would give it away.
+        fine = {
+            "periods": all(map(self.is_whole, before.periods, after.periods)),
+            "stages": all(
+                len(one.categories) == len(own.categories) and not _hides(own)
+                for old, new in zip(before.stages, after.stages, strict=True)
+                for one, own in zip(old.impact, new.impact, strict=True)
             ),
-            notes=tuple(notes),
-            classes=None if audit.classes is None else self.classes(audit.classes),
-        )
-
-    def over_time(self, audit: Audit, decided: bool) -> dict[str, Any]:
-        """Return the periods and stages in which nobody is few, all of them or none.
-
-        With one of them left out, the totals would give it away.
-        """
-        found = [self.parts(one, decided) for one in audit.periods]
-        sizes = [group.n_rows for one in audit.periods for group in one.groups]
-        fine = min(sizes, default=self.least) >= self.least and not any(own for _, own in found)
-        tables = [table for stage in audit.stages for table in stage.impact]
-        kept = [self.table(table) for table in tables]
-        whole = all(
-            len(own.categories) == len(table.categories) and not _hides(own)
-            for own, table in zip(kept, tables, strict=True)
-        )
-        return {
-            "periods": tuple(
-                replace(one, **own) for one, (own, _) in zip(audit.periods, found, strict=True)
-            )
-            if fine
-            else (),
-            "changes": audit.changes if fine else (),
-            "stages": audit.stages if whole else (),
         }
+        notes += [
+            f"{name.capitalize()} are left out: some of them have groups or rates of fewer than "
+            f"{self.least} people, and the others would give these away."
+            for name, is_fine in fine.items()
+            if not is_fine
+        ]
+        withheld = after.selection_ratio == self.nothing or small or any(map(_hides, after.impact))
+        return replace(
+            after,
+            n_rows=before.n_rows - sum(group.n_rows for group in small),
+            n_selected=None if withheld else before.n_selected,
+            attributes=tuple(
+                own for one, own in pairs if not small and len(own.groups) == len(one.groups)
+            ),
+            impact=after.impact[-1:] if small else after.impact,
+            periods=after.periods if fine["periods"] else (),
+            changes=before.changes if fine["periods"] else (),
+            stages=before.stages if fine["stages"] else (),
+            notes=(*after.notes, *notes),
+        )
 
-    def classes(self, facts: ClassFacts) -> ClassFacts:
-        """Return what every group gets; nothing of a group that gets a class too seldom."""
-        nothing = Estimate(None, refused=self.reason)
+    def is_whole(self, before: PartFacts, after: PartFacts) -> bool:
+        """Return whether no group and no selection rate is withheld."""
+        is_stated = after.selection_ratio != self.nothing
+        return is_stated and len(before.groups) == len(after.groups)
+
+    def group(self, before: GroupFacts, after: GroupFacts) -> GroupFacts:
+        """Withhold rates of few people, and of all but a few."""
+        size = before.effective_size or before.n_rows
+        positive = size * ((before.base_rate and before.base_rate.value) or 0.0)
+        sizes = {"selection_rate": size, "base_rate": size, "accuracy": size}
+        sizes |= {"true_positive_rate": positive, "false_positive_rate": size - positive}
+        rates = {name: self.rate(getattr(after, name), n) for name, n in sizes.items()}
+        if rates["base_rate"] and rates["base_rate"].value is None:  # the classes are small
+            for name in (_RATES[True], _RATES[False]):
+                own = rates[name]
+                rates[name] = own and Estimate(None, refused=own.refused or self.reason)
+        hides_scores = self.decided and rates["selection_rate"].value is None
+        hides_ranks = after.auc and self.few(positive, size - positive)
+        return replace(
+            after,
+            mean_score=rates["selection_rate"]
+            if hides_scores and after.mean_score.value is not None
+            else after.mean_score,
+            score_counts=self.rounded(after.score_counts),
+            auc=self.nothing if hides_ranks else after.auc,
+            **rates,
+        )
+
+    def bin(self, before: CalibrationBin, after: CalibrationBin) -> CalibrationBin:
+        """Round the number of people; withhold their mean if they are few."""
+        return replace(
+            after,
+            n_rows=self.rounded(before.n_rows),
+            mean_score=None if self.few(before.n_rows) else before.mean_score,
+            positive_rate=self.rate(after.positive_rate, before.n_rows),
+        )
+
+    def column(self, before: ColumnRole, after: ColumnRole) -> ColumnRole:
+        """Round the number of missing values."""
+        return replace(after, n_missing=self.rounded(before.n_missing))
+
+    def table(self, before: ImpactTable, after: ImpactTable) -> ImpactTable:
+        """Withhold small categories, small numbers selected, and what rests on them."""
+        kept = [own for own in after.categories if own.n_people >= self.least]
+        few = [self.few(own.n_selected or 0, own.n_people - (own.n_selected or 0)) for own in kept]
+        hidden = {own.category for own, is_few in zip(kept, few, strict=True) if is_few}
+        every = {own.category for own in kept} if before.most_selected in hidden else hidden
+        categories = []
+        for own in kept:
+            rate = self.rate(own.scoring_rate, own.effective_size or own.n_people)
+            own = replace(own, scoring_rate=rate)
+            if rate and rate.value is None:
+                own = replace(own, scoring_ratio=self.nothing)
+            if own.category in hidden:
+                nothing = self.nothing
+                own = replace(own, n_selected=None, selection_rate=nothing, weight_selected=None)
+            if own.category in every:
+                tests: dict[str, Any] = dict.fromkeys(_TESTS)
+                own = replace(own, impact_ratio=self.nothing, **tests)
+            categories.append(own)
+        return replace(
+            after,
+            categories=tuple(categories),
+            n_people=sum(own.n_people for own in kept),
+            n_unknown=None if self.few(before.n_unknown or 0) else before.n_unknown,
+        )
+
+    def class_group(self, before: ClassGroup, after: ClassGroup) -> ClassGroup:
+        """Withhold all shares of a group if one is withheld: the others would tell it."""
 
         def shares(rates: dict[str, Estimate], size: float) -> dict[str, Estimate]:
-            # Shares sum to 1, so one that is left out could be computed from the others.
-            kept = {name: self.stated(own, size) for name, own in rates.items()}
+            kept = {name: self.rate(own, size) for name, own in rates.items()}
             hidden = any(own.value is None for own in kept.values())
-            return dict.fromkeys(kept, nothing) if hidden else kept
+            return dict.fromkeys(kept, self.nothing) if hidden else kept
 
-        groups = tuple(
-            replace(
-                own,
-                shares=shares(own.shares, own.n_rows),
-                accuracy=self.rate(own.accuracy, own.n_rows),
-                confusion={
-                    label: shares(rates, own.n_true[label])
-                    for label, rates in own.confusion.items()
-                },
-                n_true={name: n for name, n in own.n_true.items() if not self.few(n)},
-            )
-            for own in facts.groups
-            if own.n_rows >= self.least
+        n_true = before.n_true
+        return replace(
+            after,
+            shares=shares(after.shares, before.n_rows),
+            accuracy=self.rate(after.accuracy, before.n_rows),
+            confusion={name: shares(own, n_true[name]) for name, own in after.confusion.items()},
+            n_true={name: n for name, n in n_true.items() if not self.few(n)},
         )
+
+    def classes(self, before: ClassFacts, after: ClassFacts) -> ClassFacts:
+        """Withhold groups of few people, and cells and gaps that rest on withheld shares."""
+        groups = tuple(own for own in after.groups if own.n_rows >= self.least)
         stated = {
             (own.label, label)
             for own in groups
@@ -1765,171 +1822,63 @@ class _Suppressor:
             if all(rate.value is not None for rate in rates.values())
         }
         cells = tuple(
-            own for own in facts.cells if all((name, own.given) in stated for name in own.groups)
+            own for own in after.cells if all((name, own.given) in stated for name in own.groups)
         )
-        gaps = facts.gaps
-        if len(cells) < len(facts.cells):
-            gaps = tuple(Gap.unstated(own.name, own.symbol, self.reason) for own in facts.gaps)
-        impact = {name: tuple(map(self.table, own)) for name, own in facts.impact.items()}
-        return replace(facts, groups=groups, cells=cells, gaps=gaps, impact=impact)
+        gaps = after.gaps
+        if len(cells) < len(before.cells):
+            gaps = tuple(Gap.unstated(own.name, own.symbol, self.reason) for own in gaps)
+        return replace(after, groups=groups, cells=cells, gaps=gaps)
 
-    def group(self, group: GroupFacts, decided: bool) -> GroupFacts:
-        size = group.effective_size or group.n_rows
-        selection = self.stated(group.selection_rate, size)
-        mean = group.mean_score
-        if decided and selection.value is None and mean.value is not None:
-            mean = selection
-        positive = (group.base_rate.value if group.base_rate else None) or 0.0
-        base = self.rate(group.base_rate, size)
-        classes = {
-            "true_positive_rate": positive * size,
-            "false_positive_rate": size * (1 - positive),
-        }
-        rates = {name: self.rate(getattr(group, name), n) for name, n in classes.items()}
-        if base is not None and base.value is None:  # the classes themselves are small
-            rates = {
-                name: own and Estimate(None, refused=own.refused or self.reason)
-                for name, own in rates.items()
-            }
-        few_values = self.few(positive * size) or self.few(size * (1 - positive))
-        return replace(
-            group,
-            selection_rate=selection,
-            mean_score=replace(mean, refused=mean.refused and self.told(mean.refused)),
-            score_counts=tuple(map(self.rounded, group.score_counts)),
-            base_rate=base,
-            accuracy=self.rate(group.accuracy, size),
-            true_positive_rate=rates["true_positive_rate"],
-            false_positive_rate=rates["false_positive_rate"],
-            auc=Estimate(None, refused=self.reason) if group.auc and few_values else group.auc,
-            calibration=tuple(map(self.bin, group.calibration)),
-        )
-
-    def bin(self, own: CalibrationBin) -> CalibrationBin:
-        rate = self.stated(own.positive_rate, own.n_rows)
-        mean = None if self.few(own.n_rows) else own.mean_score
-        return replace(own, n_rows=self.rounded(own.n_rows), mean_score=mean, positive_rate=rate)
-
-    def gap(self, gap: Gap, changed: dict[str, set[str]], decided: bool) -> Gap:
-        """Return a gap, or why it is withheld: a rate that it is made of is."""
-        needs = set(_RATES.values())
-        if measure := MEASURES.get(gap.name):
-            made_of_rates = decided or measure.needs_decisions
-            needs = {_RATES[label] for label in measure.labels if made_of_rates}
-        # The limits of a largest gap come from all groups.
-        if gap.value is None or not any(needs & fields for fields in changed.values()):
-            return replace(gap, refused=gap.refused and self.told(gap.refused))
-        return Gap.unstated(gap.name, gap.symbol, self.reason)
-
-    def table(self, table: ImpactTable) -> ImpactTable:
-        kept = [own for own in table.categories if own.n_people >= self.least]
-        hidden = {own.category for own in kept if self.hides(own)}
-        every = hidden if table.most_selected not in hidden else {own.category for own in kept}
-        unknown = table.n_unknown
-        return replace(
-            table,
-            categories=tuple(self.category(own, hidden, every) for own in kept),
-            n_people=sum(own.n_people for own in kept),
-            n_unknown=None if unknown is not None and self.few(unknown) else unknown,
-        )
-
-    def hides(self, own: CategoryImpact) -> bool:
-        selected = own.n_selected or 0
-        return self.few(selected) or self.few(own.n_people - selected)
-
-    def category(self, own: CategoryImpact, hidden: set[str], every: set[str]) -> CategoryImpact:
-        nothing = Estimate(None, refused=self.reason)
-        size = own.effective_size or own.n_people
-        scoring = self.rate(own.scoring_rate, size)
-        own = replace(
-            own,
-            scoring_rate=scoring,
-            scoring_ratio=nothing if scoring and scoring.value is None else own.scoring_ratio,
-        )
-        if own.category in hidden:
-            own = replace(own, n_selected=None, selection_rate=nothing, weight_selected=None)
-        if own.category not in every:
-            return own
-        return replace(
-            own,
-            impact_ratio=nothing,
-            below_four_fifths=None,
-            p_value=None,
-            p_adjusted=None,
-            standard_deviations=None,
-            exact_standard_deviations=None,
-            shortfall=None,
-            flips=None,
-        )
-
-    def matching(self, own: Matching) -> Matching:
-        n_least = min(own.n_sampled)
-
-        def pair(share: float) -> bool:
-            return self.few(share * n_least)
-
+    def matching(self, before: Matching, after: Matching) -> Matching:
+        """Withhold shares of few pairs, and of few people with a near person."""
+        least = min(before.n_sampled)
+        sizes = dict(zip(before.groups or (), before.n_sampled, strict=False))
         gaps = []
-        for found in own.matched_gaps:
-            flips = found.flips
-            if flips is not None and any(
-                map(pair, (flips.both, flips.neither, flips.first_only, flips.second_only))
-            ):
+        for own in after.matched_gaps:
+            shares = tuple(0.0 if self.few(share * least) else share for share in own.histogram)
+            ends = {name: at for name, at in own.quantiles.items() if name not in ("0", "1")}
+            flips = own.flips
+            if flips is not None and self.few(*(share * least for share in vars(flips).values())):
                 flips = None
-            shares = tuple(0.0 if pair(share) else share for share in found.histogram)
-            ends = {k: v for k, v in found.quantiles.items() if k not in ("0", "1")}
-            gaps.append(replace(found, flips=flips, histogram=shares, quantiles=ends))
-        sizes = dict(zip(own.groups or (), own.n_sampled, strict=False))
-        reach = tuple(
-            replace(
-                one,
-                share=self.stated(one.share, sizes.get(one.group, n_least)),
-                has_near=self.stated(one.has_near, sizes.get(one.group, n_least)),
-            )
-            for one in own.reach
-        )
-        return replace(
-            own,
-            matched_gaps=tuple(gaps),
-            reach=reach,
-            refused=own.refused and self.told(own.refused),
-        )
+            gaps.append(replace(own, flips=flips, histogram=shares, quantiles=ends))
+        reach = []
+        for one in after.reach:
+            size = sizes.get(one.group, least)
+            share, has_near = self.rate(one.share, size), self.rate(one.has_near, size)
+            reach.append(replace(one, share=share, has_near=has_near))
+        return replace(after, matched_gaps=tuple(gaps), reach=tuple(reach))
 
-    def subsets(self, scan: SubsetScan, known: dict[str, GroupFacts]) -> SubsetScan:
+    def subsets(self, before: SubsetScan, after: SubsetScan) -> SubsetScan:
+        """Leave out subsets of few people of a group, or of all but a few."""
         kept = []
-        for subset in scan.subsets:
-            whole = [known[name].n_rows for name in subset.groups or () if name in known]
-            rest = [all_ - own for all_, own in zip(whole, subset.n_rows, strict=False)]
-            if not any(map(self.few, (*subset.n_rows, *rest))):
-                kept.append(subset)
-        return replace(
-            scan, subsets=tuple(kept), refused=tuple(self.told(text) for text in scan.refused)
-        )
+        for own in after.subsets:
+            whole = [self.sizes[name] for name in own.groups or () if name in self.sizes]
+            rest = [all_ - n_rows for all_, n_rows in zip(whole, own.n_rows, strict=False)]
+            if not self.few(*own.n_rows, *rest):
+                kept.append(own)
+        return replace(after, subsets=tuple(kept))
 
-    def conditional(self, facts: ConditionalFacts) -> ConditionalFacts:
-        def small(stratum: StratumGap) -> bool:
-            pairs = zip(stratum.levels, stratum.sizes, strict=True)
-            hits = [(level or 0.0) * size for level, size in pairs]
-            rest = [size - hit for size, hit in zip(stratum.sizes, hits, strict=True)]
-            return any(map(self.few, (*stratum.sizes, *hits, *rest)))
+    def conditional(self, before: ConditionalFacts, after: ConditionalFacts) -> ConditionalFacts:
+        """Leave out strata with few people on a side, and one more if it is only one."""
 
-        kept = [stratum for stratum in facts.strata if not small(stratum)]
-        if len(kept) == len(facts.strata) - 1 and kept:
+        def is_large(own: StratumGap) -> bool:
+            hits = [(level or 0.0) * n for level, n in zip(own.levels, own.sizes, strict=True)]
+            rest = [n - hit for n, hit in zip(own.sizes, hits, strict=True)]
+            return not self.few(*own.sizes, *hits, *rest)
+
+        kept = [own for own in after.strata if is_large(own)]
+        if len(kept) == len(before.strata) - 1 and kept:
             kept.pop()  # the last and smallest, or the totals would give the other one away
-        return replace(facts, strata=tuple(kept))
+        return replace(after, strata=tuple(kept))
 
-
-# The rates of everybody and of one class.
-_RATES = {None: "selection_rate", True: "true_positive_rate", False: "false_positive_rate"}
-
-
-def _withheld_rates(before: GroupFacts, after: GroupFacts) -> set[str]:
-    """Return the rates of a group that are withheld."""
-
-    def stated(group: GroupFacts, name: str) -> bool:
-        fact = getattr(group, name)
-        return fact is not None and fact.value is not None
-
-    return {name for name in _RATES.values() if stated(before, name) and not stated(after, name)}
+    def pair(self, before: ModelPair, after: ModelPair) -> ModelPair:
+        """Round counts of people to multiples, and leave out small groups."""
+        shown: dict[str, Any] = {}
+        for name in ("rank_agreement", "decisions", "undesirable_flips", "moves"):
+            own = getattr(before, name)
+            kept = own and {label: own[label] for label in own if self.sizes[label] >= self.least}
+            shown[name] = kept if name == "rank_agreement" else self.rounded(kept)
+        return replace(after, **shown)
 
 
 def _hides(table: ImpactTable) -> bool:

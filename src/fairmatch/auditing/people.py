@@ -27,6 +27,7 @@ from fairmatch.people.checks import (
     check_length,
     check_number,
     is_missing,
+    plain_value,
     read_column,
     read_labels,
 )
@@ -690,7 +691,8 @@ def _read_labels(y_true: Any, weights: Weights, settings: AuditSettings, pos_lab
         return Labels(values)
     positive = read_labels(known, n_rows=len(known), pos_label=pos_label)
     values[~missing] = positive
-    return Labels(values, (None if positive.all() else known[~positive][0], pos_label))
+    negative = None if positive.all() else plain_value(known[~positive][0])
+    return Labels(values, (negative, plain_value(pos_label)))
 
 
 def label_texts(negative: Any, positive: Any) -> dict[str, str]:
