@@ -170,3 +170,11 @@ def test_the_short_version_is_one_line(found, compared):
 )
 def test_conditions_are_words(condition, words):
     assert str(condition) == words
+
+
+def test_labels_that_are_words_of_numpy_are_written_to_json() -> None:
+    score = np.linspace(0, 1, 80)
+    label = np.where(score > 0.6, "good", "bad")
+    groups = ["a", "b"] * 40
+    found = audit(score, sensitive_features=groups, y_true=label, pos_label="good", n_resamples=100)
+    assert Audit.from_json(found.to_json()).provenance.settings["neg_label"] == "bad"

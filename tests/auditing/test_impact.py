@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from fairmatch import audit
+from fairmatch import audit, group_probabilities
 from fairmatch.auditing.files import audit_files
-from fairmatch.auditing.impact import fisher, weighted_median, write_tables
+from fairmatch.auditing.impact import weighted_median, write_tables
+from fairmatch.exceptions import InputError
 from fairmatch.people.roles import Roles
 from fairmatch.people.weights import Weights
 
@@ -142,14 +143,6 @@ def test_four_of_six_people_do_not_show_a_ratio_above_one():
     assert few.p_value == pytest.approx(stats.fisher_exact([[4, 2], [260, 138]])[1])
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 40), st.data())
-def test_the_test_is_fishers(first, second, data):
-    hits = data.draw(st.integers(0, first)), data.draw(st.integers(0, second))
-    table = [[hits[0], first - hits[0]], [hits[1], second - hits[1]]]
-    assert fisher(hits, (first, second)) == pytest.approx(stats.fisher_exact(table)[1])
-
-
 def test_large_tables_take_the_normal_test():
     assert fisher((3_000_500, 3_001_500), (6_000_000, 6_000_000)) == pytest.approx(
         2 * stats.norm.sf(1000 / 6e6 / np.sqrt(0.5 * 0.5 * 2 / 6e6)), rel=1e-3
@@ -267,3 +260,23 @@ def test_a_category_that_looks_like_a_formula_is_text(tmp_path):
     found = audit([0.2, 0.8] * 60, sensitive_features=["=1+1", "b"] * 60, **QUICK)
     text = write_tables([found], tmp_path)[0].read_text()
     assert "'=1+1" in text
+
+
+def test_a_withheld_weight_leaves_its_cell_empty(tmp_path):
+    rng = np.random.default_rng(3)
+    group, score = np.repeat(["a", "b"], [300, 60]), rng.random(360)
+    score[300:] = np.where(np.arange(60) < 4, 0.9, 0.1)
+    found = audit(score, sensitive_features=group, sample_weight=rng.uniform(1, 2, 360), **QUICK)
+    write_tables([found.without_individuals(10)], tmp_path)
+    rows = list(csv.reader((tmp_path / "group.csv").open(encoding="utf-8")))
+    few = dict(zip(rows[0], rows[2], strict=True))
+    assert few["weight of the selected"] == ""
+    assert float(few["effective number of people"]) < float(few["weight of the people"])
+
+
+def test_estimated_groups_have_no_rates_to_file(tmp_path):
+    rng = np.random.default_rng(3)
+    groups = group_probabilities(pd.DataFrame(rng.dirichlet([1, 1], 200), columns=["a", "b"]))
+    found = audit(rng.random(200), sensitive_features=groups, **QUICK)
+    with pytest.raises(InputError, match="are probabilities"):
+        write_tables([found], tmp_path)

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr, ndtri
+from scipy.special import ndtri
+from scipy.stats import fisher_exact
 
 from fairmatch.auditing.facts import (
     FOUR_FIFTHS,
@@ -29,9 +30,6 @@ from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.files import csv_text, write_whole
 from fairmatch.people.groups import Groups
 from fairmatch.people.weights import Rate, Weights
-
-# For larger tables the normal approximation agrees with Fisher's test to all digits shown.
-_MOST_CELLS = 1_000_000
 
 
 def impact_tables(data: Audited) -> tuple[ImpactTable, ...]:
@@ -74,45 +72,40 @@ def weighted_median(values: FloatArray, weights: Weights) -> float:
 def _table(
     data: Audited, attributes: Mapping[str, Groups], scoring: tuple[float, BoolArray] | None
 ) -> ImpactTable:
-    confidence = data.settings.confidence
-    codes = [code for code in data.groups.compared if data.sizes[code]]
-    total = sum(data.totals[code] for code in codes)
-    shares = {code: data.totals[code] / total for code in codes}
-    large = [code for code in data.bases if code in codes]
+    confidence, groups = data.settings.confidence, data.groups
+    codes = [code for code in groups.compared if data.sizes[code]]
+    weights = {code: data.weights.take(groups.is_group(code)) for code in codes}
+    total = sum(own.total for own in weights.values())
     chosen = _rates(data, codes, data.selected)
     scored = {} if scoring is None else _rates(data, codes, scoring[1])
-    most = data.base
+    most, large = data.base, [code for code in data.bases if code in codes]
     highest = max(large, key=lambda code: scored[code].share) if large and scored else None
+    tests = {} if most is None else _tests(codes, chosen, most)
     categories = []
-    for code in codes:
-        rows = data.groups.is_group(code)
-        first = int(np.argmax(rows))
-        ratio = _ratio(chosen, code, most, confidence)
-        own, selected = (data.weights.take(mask) for mask in (rows, rows & data.selected))
-        survey = own.is_survey
-        categories.append(
-            CategoryImpact(
-                category=data.labels[code],
-                values=tuple(str(own.labels[own.codes[first]]) for own in attributes.values()),
-                n_people=data.sizes[code],
-                n_selected=selected.people,
-                share=shares[code],
-                selection_rate=Estimate.of_rate(chosen[code], confidence),
-                impact_ratio=ratio,
-                p_value=None,
-                scoring_rate=Estimate.of_rate(scored[code], confidence) if scored else None,
-                scoring_ratio=_ratio(scored, code, highest, confidence) if scored else None,
-                is_small=shares[code] < SMALL_SHARE,
-                below_four_fifths=None if ratio.value is None else ratio.value < FOUR_FIFTHS,
-                is_few=data.refuse(code, own.size) is not None,
-                weight=own.total if survey else None,
-                weight_selected=selected.total if survey else None,
-                effective_size=own.size if survey else None,
-            )
+    for code, own in weights.items():
+        rows = groups.is_group(code)
+        first, selected = int(np.argmax(rows)), data.weights.take(rows & data.selected)
+        ratio, share = _ratio(chosen, code, most, confidence), own.total / total
+        found = CategoryImpact(
+            category=data.labels[code],
+            values=tuple(str(one.labels[one.codes[first]]) for one in attributes.values()),
+            n_people=own.people,
+            n_selected=selected.people,
+            share=share,
+            selection_rate=Estimate.of_rate(chosen[code], confidence),
+            impact_ratio=ratio,
+            p_value=None,
+            scoring_rate=Estimate.of_rate(scored[code], confidence) if scored else None,
+            scoring_ratio=_ratio(scored, code, highest, confidence) if scored else None,
+            is_small=share < SMALL_SHARE,
+            below_four_fifths=None if ratio.value is None else ratio.value < FOUR_FIFTHS,
+            is_few=data.refuse(code, own.size) is not None,
         )
-    n_people = sum(data.sizes[code] for code in codes)
-    if most is not None:
-        categories = _tested(categories, codes, chosen, most)
+        if own.is_survey:
+            sums: dict[str, Any] = {"weight": own.total, "weight_selected": selected.total}
+            found = replace(found, effective_size=own.size, **sums)
+        categories.append(replace(found, **tests.get(code, {})))
+    n_people = sum(own.people for own in weights.values())
     return ImpactTable(
         attributes=tuple(attributes),
         categories=tuple(categories),
@@ -142,97 +135,61 @@ def _ratio(rates: Mapping[int, Rate], code: int, most: int | None, confidence: f
     return Estimate(own.share / other.share, *limits)
 
 
-def _tested(
-    categories: list[CategoryImpact], codes: list[int], rates: Mapping[int, Rate], most: int
-) -> list[CategoryImpact]:
-    """Return the categories with the tests of each against the one that it is compared with."""
-    others = [code for code in codes if code != most]
-    hits = {code: (round(rates[code].hits), round(rates[most].hits)) for code in others}
-    sizes = {code: (rates[code].people, rates[most].people) for code in others}
-    values = {code: fisher(hits[code], sizes[code]) for code in others}
-    adjusted = dict(zip(others, holm(list(values.values())), strict=True))
-    tested = []
-    for category, code in zip(categories, codes, strict=True):
-        if code == most:
-            tested.append(category)
-            continue
-        z = standard_deviations(hits[code], sizes[code])
-        exact = float(ndtri(values[code] / 2.0)) if values[code] > 0.0 else -np.inf
-        tested.append(
-            replace(
-                category,
-                p_value=values[code],
-                p_adjusted=float(adjusted[code]),
-                standard_deviations=z,
-                # Where p is too small for a number, the normal approximation stands in.
-                exact_standard_deviations=float(np.copysign(exact, z)) if np.isfinite(exact) else z,
-                shortfall=shortfall(
-                    (rates[code].hits, rates[most].hits), (sizes[code][0], sizes[code][1])
-                ),
-                flips=flips(hits[code], sizes[code], FOUR_FIFTHS),
-            )
-        )
-    return tested
+def _tests(codes: list[int], rates: Mapping[int, Rate], most: int) -> dict[int, dict[str, Any]]:
+    """Return the tests of each category against the one that it is compared with."""
+    tests: dict[int, dict[str, Any]] = {}
+    base = rates[most]
+    for code in (own for own in codes if own != most):
+        hits, sizes = (rates[code].hits, base.hits), (rates[code].people, base.people)
+        whole = round(hits[0]), round(hits[1])
+        table = np.array([[k, n - k] for k, n in zip(whole, sizes, strict=True)])
+        p_value, z = float(fisher_exact(table).pvalue), standard_deviations(whole, sizes)
+        exact = float(ndtri(p_value / 2.0))
+        tests[code] = {
+            "p_value": p_value,
+            "standard_deviations": z,
+            # Where p is too small for a number, the normal approximation stands in.
+            "exact_standard_deviations": float(np.copysign(exact, z)) if np.isfinite(exact) else z,
+            "shortfall": shortfall(hits, sizes),
+            "flips": flips(whole, sizes, FOUR_FIFTHS),
+        }
+    adjusted = holm([own["p_value"] for own in tests.values()])
+    for own, p_value in zip(tests.values(), adjusted, strict=True):
+        own["p_adjusted"] = float(p_value)
+    return tests
 
 
-def fisher(hits: tuple[int, int], people: tuple[int, int]) -> float:
-    """Return the two-sided p-value of Fisher's exact test that two rates are equal.
-
-    Examples
-    --------
-    >>> round(fisher((8, 1), (10, 6)), 4)
-    0.035
-    """
-    total, successes = sum(people), sum(hits)
-    least, most = max(0, successes - people[1]), min(people[0], successes)
-    if most - least > _MOST_CELLS:
-        rate = successes / total
-        error = np.sqrt(rate * (1 - rate) * (1 / people[0] + 1 / people[1]))
-        return float(2 * ndtr(-abs(hits[0] / people[0] - hits[1] / people[1]) / error))
-    k = np.arange(least, most + 1)
-    logs = _log_choose(people[0], k) + _log_choose(people[1], successes - k)
-    chances = np.exp(logs - logs.max())
-    # Tables that are no more likely than the observed one, up to rounding.
-    reached = chances <= chances[hits[0] - least] * (1 + 1e-7)
-    return float(chances[reached].sum() / chances.sum())
-
-
-def _log_choose(n: int, k: NDArray[np.int64]) -> FloatArray:
-    logs: FloatArray = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return logs
-
-
-_HEAD = (
-    "number of people",
-    "number selected",
-    "selection rate",
-    "selection rate, lower limit",
-    "selection rate, upper limit",
-    "impact ratio (selection)",
-    "impact ratio (selection), lower limit",
-    "impact ratio (selection), upper limit",
-    "scoring rate",
-    "scoring rate, lower limit",
-    "scoring rate, upper limit",
-    "impact ratio (scoring)",
-    "impact ratio (scoring), lower limit",
-    "impact ratio (scoring), upper limit",
-    "share of the people",
-    "less than 2% of the people",
-    "below four fifths (29 CFR 1607.4)",
-    "p-value of equal selection rates (Fisher)",
-    "p-value adjusted for the number of categories (Holm)",
-    "standard deviations from the rate compared with (z)",
-    "standard deviations from the rate compared with (exact)",
-    "shortfall: selections to the rate compared with",
-    "one selection changes the four-fifths verdict",
-    "too few people for a statement of the audit",
+# The columns of a file: their heading, the fact that they hold, and how a number is written. The
+# limits of an estimate follow it.
+_COLUMNS = (
+    ("number of people", "n_people", ""),
+    ("number selected", "n_selected", ""),
+    ("selection rate", "selection_rate", ".4f"),
+    ("impact ratio (selection)", "impact_ratio", ".4f"),
+    ("scoring rate", "scoring_rate", ".4f"),
+    ("impact ratio (scoring)", "scoring_ratio", ".4f"),
+    ("share of the people", "share", ".4f"),
+    ("less than 2% of the people", "is_small", ""),
+    ("below four fifths (29 CFR 1607.4)", "below_four_fifths", ""),
+    ("p-value of equal selection rates (Fisher)", "p_value", ".3g"),
+    ("p-value adjusted for the number of categories (Holm)", "p_adjusted", ".3g"),
+    ("standard deviations from the rate compared with (z)", "standard_deviations", "z.2f"),
+    (
+        "standard deviations from the rate compared with (exact)",
+        "exact_standard_deviations",
+        "z.2f",
+    ),
+    ("shortfall: selections to the rate compared with", "shortfall", "z.1f"),
+    ("one selection changes the four-fifths verdict", "flips", ""),
+    ("too few people for a statement of the audit", "is_few", ""),
 )
+_ESTIMATES = {"selection_rate", "impact_ratio", "scoring_rate", "scoring_ratio"}
 # Further columns with survey weights. The rates are quotients of their sums.
-_WEIGHTED_HEAD = ("weight of the people", "weight of the selected", "effective number of people")
-
-
-_YES = {True: "yes", False: "no", None: ""}
+_WEIGHTED = (
+    ("weight of the people", "weight", ".4f"),
+    ("weight of the selected", "weight_selected", ".4f"),
+    ("effective number of people", "effective_size", ".4f"),
+)
 
 
 def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
@@ -242,6 +199,11 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
         raise InputError(
             "This is an audit of numeric predictions. They select no one, so there are no "
             "rates to file. Write its facts with to_json."
+        )
+    if any(audit.estimated is not None for audit in audits):
+        raise InputError(
+            "The groups of this audit are probabilities, so nobody belongs to a category, and "
+            "there are no rates to file. Write its facts with to_json."
         )
     if home.exists() and not home.is_dir():
         raise InputError(
@@ -282,51 +244,34 @@ def _csv(rows: list[list[object]]) -> str:
 
 
 def _rows(table: ImpactTable) -> list[list[object]]:
+    """Return the rows of a file: the headings, the categories, and the people of unknown one."""
     weighted = any(category.weight is not None for category in table.categories)
-    rows: list[list[object]] = [[*table.attributes, *_HEAD, *(_WEIGHTED_HEAD if weighted else ())]]
-    rows += [[*category.values, *_cells(category)] for category in table.categories]
-    blank: list[object] = [""] * (len(rows[0]) - len(table.attributes) - 1)
-    rows.append(["unknown"] * len(table.attributes) + [_unknown(table)] + blank)
-    return rows
+    columns = _COLUMNS + _WEIGHTED * weighted
+    head: list[object] = [*table.attributes]
+    for title, name, _ in columns:
+        limits = [f"{title}, lower limit", f"{title}, upper limit"]
+        head += [title, *(limits if name in _ESTIMATES else ())]
+    rows = [head]
+    for own in table.categories:
+        rows.append([*own.values])
+        for _, name, digits in columns:
+            fact = getattr(own, name)
+            ends = (fact.value, fact.low, fact.high) if isinstance(fact, Estimate) else (fact,)
+            ends = (None,) * 3 if fact is None and name in _ESTIMATES else ends
+            rows[-1] += [_cell(end, digits) for end in ends]
+    unknown: list[object] = ["unknown"] * len(table.attributes) + [_unknown(table)]
+    return [*rows, unknown + [""] * (len(head) - len(unknown))]
+
+
+def _cell(fact: Any, digits: str) -> object:
+    """Return a fact as text: empty where there is none, and numbers of people as they are."""
+    if fact is None or isinstance(fact, bool):
+        return {True: "yes", False: "no", None: ""}[fact]
+    return format(fact, digits) if digits else fact
 
 
 def _unknown(table: ImpactTable) -> object:
     return "withheld" if table.n_unknown is None else table.n_unknown
-
-
-def _cells(category: CategoryImpact) -> list[object]:
-    tests = (
-        (category.p_value, ".3g"),
-        (category.p_adjusted, ".3g"),
-        (category.standard_deviations, "z.2f"),
-        (category.exact_standard_deviations, "z.2f"),
-        (category.shortfall, "z.1f"),
-    )
-    return [
-        category.n_people,
-        "" if category.n_selected is None else category.n_selected,
-        *_limits(category.selection_rate),
-        *_limits(category.impact_ratio),
-        *_limits(category.scoring_rate),
-        *_limits(category.scoring_ratio),
-        f"{category.share:.4f}",
-        "yes" if category.is_small else "no",
-        _YES[category.below_four_fifths],
-        *("" if number is None else format(number, digits) for number, digits in tests),
-        _YES[category.flips],
-        "yes" if category.is_few else "no",
-        *(
-            f"{number:.4f}"
-            for number in (category.weight, category.weight_selected, category.effective_size)
-            if number is not None
-        ),
-    ]
-
-
-def _limits(fact: Estimate | None) -> list[str]:
-    if fact is None:
-        return [""] * 3
-    return ["" if v is None else f"{v:.4f}" for v in (fact.value, fact.low, fact.high)]
 
 
 def _summary(audit: Audit) -> list[list[object]]:
