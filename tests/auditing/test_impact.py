@@ -143,12 +143,6 @@ def test_four_of_six_people_do_not_show_a_ratio_above_one():
     assert few.p_value == pytest.approx(stats.fisher_exact([[4, 2], [260, 138]])[1])
 
 
-def test_large_tables_take_the_normal_test():
-    assert fisher((3_000_500, 3_001_500), (6_000_000, 6_000_000)) == pytest.approx(
-        2 * stats.norm.sf(1000 / 6e6 / np.sqrt(0.5 * 0.5 * 2 / 6e6)), rel=1e-3
-    )
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=12))
 def test_the_median_of_counts_is_that_of_people(pairs):
@@ -268,7 +262,7 @@ def test_a_withheld_weight_leaves_its_cell_empty(tmp_path):
     score[300:] = np.where(np.arange(60) < 4, 0.9, 0.1)
     found = audit(score, sensitive_features=group, sample_weight=rng.uniform(1, 2, 360), **QUICK)
     write_tables([found.without_individuals(10)], tmp_path)
-    rows = list(csv.reader((tmp_path / "group.csv").open(encoding="utf-8")))
+    rows = list(csv.reader((tmp_path / "group.csv").read_text(encoding="utf-8").splitlines()))
     few = dict(zip(rows[0], rows[2], strict=True))
     assert few["weight of the selected"] == ""
     assert float(few["effective number of people"]) < float(few["weight of the people"])
