@@ -30,12 +30,13 @@ from fairmatch.exceptions import (
 from fairmatch.learning.calibration import ScoreCalibration, fit_maps
 from fairmatch.learning.reading import (
     Reader,
+    dealt,
     encoded,
     labels_of,
     seed_sequence,
     stratified_split,
 )
-from fairmatch.matching.coupling import Coupling, check_coupling, join_parts
+from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.measures.distributions import ScoredPeople, Settings, calibration_error
 from fairmatch.measures.numbers import gap_along
 from fairmatch.measures.registry import BOUNDED, bounded, gap_values
@@ -61,11 +62,11 @@ _UNASKED = {
 }  # fmt: skip
 
 
-def noise(groups: Groups, confidence: float = 0.95) -> float:
-    """Return the half-width of a confidence interval of a gap of rates.
+def noise(groups: Groups, deviation: float = 0.5, most: float = 1.0) -> float:
+    """Return the half-width of a 95 % confidence interval of a gap of rates or means.
 
-    The gap is the one between the two smallest groups. Their rates are taken to be one half, where
-    the interval is widest. The half-width is 1 if one of the two groups has no rows.
+    The gap is the one between the two smallest groups. Rates are taken to be one half, where the
+    interval is widest. The half-width is ``most`` if one of the two groups has no rows.
 
     Examples
     --------
@@ -76,8 +77,8 @@ def noise(groups: Groups, confidence: float = 0.95) -> float:
     """
     sizes = np.sort(groups.sizes()[list(groups.compared)])[:2]
     if not sizes.all():
-        return 1.0
-    return float(ndtri((1.0 + confidence) / 2.0) * np.sqrt((0.25 / sizes).sum()))
+        return most
+    return float(ndtri(0.975) * np.sqrt((deviation**2 / sizes).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,22 +209,20 @@ def measure_scores(
     gaps = gap_values(people, scores, settings, coupling=coupling, undefined=True)
     if not outcome.decides:
         return {**errors_of(scores, labels.values, weights), **gaps}
-    if outcome.several:
-        decided = largest_class(scores)
+    decided = decided_classes(scores)
+    accuracy = float(np.average(decided == labels.values, weights=weights))
+    if outcome.several:  # those who do not get the class that most people get
         counts = np.bincount(decided, weights, minlength=len(outcome.classes))
-        return {
-            "accuracy": float(np.average(decided == labels.values, weights=weights)),
-            # Those who do not get the class that most people get.
-            "acceptance_rate": float(1.0 - counts.max() / counts.sum()),
-            **gaps,
-        }
-    accepted = outcome.decide(scores, 0.5)
-    return {
-        "accuracy": float(np.average(accepted == labels.positive, weights=weights)),
-        "acceptance_rate": float(np.average(accepted, weights=weights)),
-        **gaps,
-        **_calibration(scores, people),
-    }
+        rate = float(1.0 - counts.max() / counts.sum())
+    else:
+        rate = float(np.average(decided, weights=weights))
+        gaps |= _calibration(scores, people)
+    return {"accuracy": accuracy, "acceptance_rate": rate, **gaps}
+
+
+def decided_classes(scores: FloatArray) -> NDArray[np.intp]:
+    """Return the position of the decided class, by probabilities of one class or of several."""
+    return largest_class(scores) if scores.ndim == 2 else (scores >= 0.5).astype(np.intp)
 
 
 def _calibration(scores: FloatArray, people: People) -> dict[str, float]:
@@ -359,8 +358,17 @@ class _Ready(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.scores
+
+
+class _ReadyRegressor(RegressorMixin, _Ready):  # type: ignore[misc]
+    """A regressor whose predictions are known."""
+
 
 class _ReadyClassifier(ClassifierMixin, _Ready):  # type: ignore[misc]
+    """A classifier whose probabilities are known."""
+
     @property
     def classes_(self) -> NDArray[np.int64]:
         return np.arange(self.predict_proba(None).shape[1])
@@ -370,14 +378,8 @@ class _ReadyClassifier(ClassifierMixin, _Ready):  # type: ignore[misc]
             return self.scores
         return np.column_stack([1.0 - self.scores, self.scores])
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        several = self.scores.ndim == 2
-        return np.asarray(largest_class(self.scores) if several else self.scores >= 0.5, np.int64)
-
-
-class _ReadyRegressor(RegressorMixin, _Ready):  # type: ignore[misc]
-    def predict(self, X: Any) -> FloatArray:
-        return self.scores
+    def predict(self, X: Any) -> NDArray[Any]:
+        return decided_classes(self.scores)
 
 
 @dataclass(frozen=True)
@@ -487,10 +489,7 @@ class Bound:
             halves = [noise(one) for one in compared]
             half = max(halves) if BOUNDED[self.measure].agg == "worst_case" else np.mean(halves)
             return float(half), compared[int(np.argmax(halves))]
-        sizes = np.sort(groups.sizes()[list(groups.compared)])[:2]
-        if not sizes.all():
-            return np.inf, groups
-        return 1.96 * spread * float(np.sqrt((1.0 / sizes).sum())), groups
+        return noise(groups, spread, np.inf), groups
 
     @staticmethod
     def _chance(people: People) -> float:
@@ -502,63 +501,64 @@ class Bound:
 
     def tell(self, trials: "Trials", place: int, *, reached: bool, limit: float | None) -> None:
         """Warn once of all that is wrong with the model that is kept, or raise if that is asked."""
-        curve, people = trials.curve, trials.people
+        curve, people, sure = trials.curve, trials.people, self.confidence is not None
         kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
-        half, groups = self.resolution(people, float(kept.get("spread", 0.0)))
         measure, gap = BOUNDED[self.measure], float(kept[self.measure])
+        half, groups = self.resolution(people, float(kept.get("spread", 0.0)))
         half /= measure.unit_of(trials.settings)
-        known = not self.outcome.decides and measure.limit is None
-        few = half > self.max_gap and self.confidence is None and not known
+        few = half > self.max_gap and not sure
+        few = few and (self.outcome.decides or measure.limit is not None)
         if reached and decides and not few:
             return
-        name = self.weight_name.replace("_", " ")
+        name, asked = self.weight_name.replace("_", " "), f"{self.measure} <= {self.max_gap:g}"
         where = "by cross-fitting" if trials.crossed else "on the held-out rows"
+        category: type[FairmatchWarning] = SmallGroupWarning if decides else ConstantModelWarning
         words = list[str]()
-        category: type[FairmatchWarning] = SmallGroupWarning
         if not reached:
             category = GapNotReachedWarning
-            asked = f"{self.measure} <= {self.max_gap:g}"
-            if self.confidence is None:
-                words.append(f"No {name} reached {asked} {where}.")
-            else:
-                words.append(f"No {name} could be shown to keep {asked} with confidence "
-                             f"{self.confidence:g}: on the rows set aside for it the upper limit "
-                             f"is {_short(limit or 1.0)}.")  # fmt: skip
-            at = f"{name.removeprefix('fairness ')} {kept['fairness_weight']:g}"
-            which = "fairest" if self.strict else "model that is kept"
-            words.append(f"The {which} has {_short(gap)} {where}, at {at}; "
-                         f"{trials.widest(place)}.")  # fmt: skip
+            words.append(
+                f"No {name} could be shown to keep {asked} with confidence {self.confidence:g}: on "
+                f"the rows set aside for it the upper limit is {_short(limit or 1.0)}."
+                if sure
+                else f"No {name} reached {asked} {where}."
+            )
+            words.append(
+                f"The {'fairest' if self.strict else 'model that is kept'} has {_short(gap)} "
+                f"{where}, at {name.removeprefix('fairness ')} {kept['fairness_weight']:g}; "
+                f"{trials.widest(place)}."
+            )
         if not decides:
-            category = category if not reached else ConstantModelWarning
             words.append(self._constant(kept, reached))
         if few and people.strata is not None:
-            words.append(f"The strata are small: within them, chance alone makes a mean absolute "
-                         f"gap of up to about {half:.3f}, more than max_gap={self.max_gap:g}. "
-                         "Condition on fewer or coarser factors.")  # fmt: skip
+            words.append(
+                "The strata are small: within them, chance alone makes a mean absolute gap of up "
+                f"to about {half:.3f}, more than max_gap={self.max_gap:g}. Condition on fewer or "
+                "coarser factors."
+            )
         elif few:
             what = "rates" if self.outcome.decides else "mean predictions"
-            words.append(f"The groups are small ({groups.sized(groups.compared)} rows): a gap of "
-                         f"{what} between them is known to about ±{_short(half)}, more than "
-                         f"max_gap={self.max_gap:g}.")  # fmt: skip
+            words.append(
+                f"The groups are small ({groups.sized(groups.compared)} rows): a gap of {what} "
+                f"between them is known to about ±{_short(half)}, more than "
+                f"max_gap={self.max_gap:g}."
+            )
             if reached:
                 most = min(1.0, gap + half) if self.outcome.decides else gap + half
-                words.append(f"The model that is kept has {self.measure} {_short(gap)} {where}; on "
-                             f"new rows it may be up to {_short(most)}.")  # fmt: skip
-        advice = "Take more rows, or allow a larger max_gap"
-        if not reached and self.confidence is not None:
-            advice = "Take more rows, ask for a smaller confidence, or allow a larger max_gap"
-        elif few:
-            advice = "Take more rows, or allow a larger max_gap"
-            if len(groups.compared) > 2:
-                advice = (
-                    "Pool small groups (small_groups=('pool', N) pools those of fewer than "
-                    "N rows), take more rows, or allow a larger max_gap"
+                words.append(
+                    f"The model that is kept has {self.measure} {_short(gap)} {where}; on new rows "
+                    f"it may be up to {_short(most)}."
                 )
-        elif not decides:
-            advice = "Allow a larger max_gap, or take smaller weights"
-        elif not reached and name == "fairness weight" and place == len(curve) - 1:
-            advice = "Try larger weights where the method allows them, or allow a larger max_gap"
-        message = " ".join([*words, f"{advice}."])
+        last = name == "fairness weight" and place == len(curve) - 1
+        larger = "allow a larger max_gap"
+        advice = [
+            (not reached and sure, f"Take more rows, ask for a smaller confidence, or {larger}"),
+            (few and len(groups.compared) > 2, "Pool small groups (small_groups=('pool', N) pools "
+             f"those of fewer than N rows), take more rows, or {larger}"),
+            (not few and not decides, "Allow a larger max_gap, or take smaller weights"),
+            (not few and last, f"Try larger weights where the method allows them, or {larger}"),
+            (True, f"Take more rows, or {larger}"),
+        ]  # fmt: skip
+        message = " ".join([*words, f"{next(text for holds, text in advice if holds)}."])
         if not reached and self.strict:
             raise GapNotReachedError(message, parameter="max_gap")
         notify(message, category)
@@ -643,24 +643,25 @@ class Trials:
         self.scorer = read_scorer(model)
         spread = None if reader.outcome.decides else reader.scale_
         self.settings = Settings(outcome=reader.outcome, spread=spread)
-        self.everybody, self.rows = people, rows
+        self.rows = rows
         whole = model._prepares_unseen
-        self.folds = [] if whole else self._split(model)
-        tests = [test for _, test in self.folds] or [np.arange(len(people))]
+        self.folds = [] if whole else self._split(model, people)
         self.crossed = whole or len(self.folds) > 1
         self.trainings = [
             Training(self.plain, reader, rows.take(train)) for train, _ in self.folds
         ] or [Training(self.plain, reader, rows)]
-        self.seen = np.concatenate(tests)
-        self.seen = self.seen[~np.isin(people.groups.codes[self.seen], people.groups.apart)]
+        tested = np.concatenate([test for _, test in self.folds] or [np.arange(len(people))])
+        self.kept = ~np.isin(people.groups.codes[tested], people.groups.apart)
+        self.seen = tested[self.kept]
         self.people = people.take(self.seen)
         if BOUNDED[self.bound.measure].needs_number:  # raise before anything is trained
             gap_along(np.zeros(len(self.seen)), self.people.groups.numbers)
-        self.models, self.scored = list[Any](), list[FloatArray]()
+        # By the weight of a candidate: its model, and its scores of the people.
+        self.models, self.scored = dict[float, Any](), dict[float, FloatArray]()
         self.curve, self._coupling = pd.DataFrame(), None
 
-    def _split(self, model: Any) -> list[tuple[IndexArray, IndexArray]]:
-        people, values = self.everybody, labels_of(self.everybody).values
+    def _split(self, model: Any, people: People) -> list[tuple[IndexArray, IndexArray]]:
+        values = labels_of(people).values
         try:
             split = stratified_split(
                 values, people.groups, model.validation_size, model.random_state
@@ -680,33 +681,35 @@ class Trials:
         """Train and measure candidates."""
         found = [training.models(weights) for training in self.trainings]
         if unseen := self.trainings[0].prepared.unseen:
-            new = [scores[self.seen] for scores in unseen(weights)]
+            new = unseen(weights)
             if not self.bound.outcome.decides:
                 new = [self.reader.mean_ + self.reader.scale_ * scores for scores in new]
         else:
             inputs = [encoded(self.rows.take(test)).inputs for _, test in self.folds]
-            order = np.concatenate([test for _, test in self.folds])
-            kept = ~np.isin(self.everybody.groups.codes[order], self.everybody.groups.apart)
             new = [
-                np.concatenate([m._scores(i) for m, i in zip(models, inputs, strict=True)])[kept]
+                np.concatenate([m._scores(i) for m, i in zip(models, inputs, strict=True)])
                 for models in zip(*found, strict=True)
             ]
+        new = [scores[self.kept] for scores in new]
         if BOUNDED[self.bound.measure].needs_coupling and self._coupling is None:
             self._coupling = found[0][0]._match(self.rows.take(self.seen))
-        path = FairnessPath(np.asarray(weights, dtype=np.float64), found[0])
-        curve = path.measured(new, self.people, self._coupling)
+        curve = FairnessPath(np.asarray(weights, float), found[0]).measured(
+            new, self.people, self._coupling
+        )
         known = not BOUNDED[self.bound.measure].needs_coupling
         curve["gap_error"] = [
             jackknife(partial(self._gap, scores), self.people) if known else 0.0 for scores in new
         ]
         curve["score"] = [self.score(scores) for scores in new]
-        self.curve = pd.concat([self.curve, curve], ignore_index=True)
-        self.models += found[0]
-        self.scored += new
-        place = np.argsort(self.curve["fairness_weight"].to_numpy(), kind="stable")
-        self.curve = self.curve.iloc[place].reset_index(drop=True)
-        self.models = [self.models[k] for k in place]
-        self.scored = [self.scored[k] for k in place]
+        curve = pd.concat([self.curve, curve])
+        self.curve = curve.sort_values("fairness_weight", kind="stable", ignore_index=True)
+        self.models |= zip(map(float, weights), found[0], strict=True)
+        self.scored |= zip(map(float, weights), new, strict=True)
+
+    @property
+    def weights(self) -> list[float]:
+        """The weights of the candidates."""
+        return list(map(float, self.curve["fairness_weight"]))
 
     def _gap(self, scores: FloatArray, rows: IndexArray | None = None) -> float:
         people = replace(self.people, table=None)
@@ -724,8 +727,10 @@ class Trials:
         else:
             self.measure(weights)
         place, reached = self.choose()
-        if self.asked and self.plain._prepares_unseen and reached and not self.plain._lists:
-            self.refine(place)
+        unlisted = self.plain._prepares_unseen and not self.plain._lists
+        if self.asked and reached and place > 0 and unlisted:
+            low, high = self.weights[place - 1 : place + 1]
+            self.measure(np.linspace(low, high, _FINER + 2)[1:-1].tolist())
             place, reached = self.choose()
         return place, reached
 
@@ -743,32 +748,18 @@ class Trials:
                 continue
             while high - low > 1:
                 middle = (low + high) // 2
-                if order[middle] not in self.curve["fairness_weight"].to_numpy():
+                if order[middle] not in self.models:
                     self.measure([order[middle]])
                 passes = self._passes(order[middle], margin)
                 low, high = (low, middle) if passes else (middle, high)
 
     def _passes(self, weight: float, margin: float) -> bool:
         """Return whether a model keeps the bound, or is so fair that it decides nothing."""
-        place = self.place(weight)
+        place = self.weights.index(weight)
         line = self.curve.iloc[place]
         slack = margin or line["gap_error"]
         within = line[self.bound.measure] + slack <= self.bound.max_gap
         return bool(within or not self.bound.decides(self.curve)[place])
-
-    def place(self, weight: float) -> int:
-        """Return the position of the candidate with a weight."""
-        return int(np.flatnonzero(self.curve["fairness_weight"] == weight)[0])
-
-    def weight(self, place: int) -> float:
-        """Return the weight of the candidate in a position."""
-        return float(self.curve["fairness_weight"].iloc[place])
-
-    def refine(self, place: int) -> None:
-        """Measure more strengths between a candidate and the next weaker one."""
-        if place > 0:
-            low, high = self.curve["fairness_weight"].iloc[place - 1 : place + 1]
-            self.measure(np.linspace(low, high, _FINER + 2)[1:-1].tolist())
 
     def score(self, scores: FloatArray, rows: Any = slice(None)) -> float:
         """Return the score that the choice maximises."""
@@ -807,7 +798,8 @@ class Trials:
             return 0.0
         order = np.argsort(labels.values, kind="stable")
         try:
-            parts = [self.score(self.scored[place], rows=order[k::_BLOCKS]) for k in range(_BLOCKS)]
+            scores = self.scored[self.weights[place]]
+            parts = [self.score(scores, rows=order[k::_BLOCKS]) for k in range(_BLOCKS)]
         except ValueError:  # a block has rows of one class, and the score needs both
             return 0.0
         return float(np.std(parts, ddof=1) / np.sqrt(_BLOCKS))
@@ -829,30 +821,30 @@ class Trials:
             return "matched people differ by this much"
         if measure.needs_number:
             return "mean scores differ by this much along the number"
-        scored = ScoredPeople(self.people, self.scored[place], self.settings)
+        scored = ScoredPeople(self.people, self.scored[self.weights[place]], self.settings)
         pair = max(combinations(scored.codes, 2), key=lambda codes: measure.between(scored, codes))
         groups, sizes = self.people.groups, self.people.groups.sizes()
         names = [f"{groups.labels[code]!r} ({int(sizes[code]):,} rows)" for code in pair]
         return f"the gap is that between {names[0]} and {names[1]}"
 
-    def calibration(self, place: int, rows: Any = slice(None)) -> ScoreCalibration:
-        """Return the calibration of a candidate's scores, from some of the rows."""
+    def calibration(self, scores: FloatArray, rows: Any = slice(None)) -> ScoreCalibration:
+        """Return the calibration of scores, from some of the rows."""
         labels: tuple[Any, ...] = (None,)
         codes: NDArray[Any] = np.zeros(len(self.people), dtype=np.intp)
         weights = self.people.weights
         if self.reader.at_prediction:
             labels, codes = self.reader.groups_, self.people.groups.codes
         return ScoreCalibration(0.5, fit_maps(
-            self.scored[place][rows], labels_of(self.people).positive[rows], codes[rows], labels,
+            scores[rows], labels_of(self.people).positive[rows], codes[rows], labels,
             None if weights is None else weights[rows],
         ))  # fmt: skip
 
-    def calibrated_error(self, place: int) -> float:
+    def calibrated_error(self, given: FloatArray) -> float:
         """Return the largest calibration error of a group: each half calibrated by the other."""
-        scores = self.scored[place].copy()
+        scores = given.copy()
         for rest, test in crossed_folds(self.people, 2, 0):
             own = self.people.groups.codes[test] if self.reader.at_prediction else None
-            scores[test] = self.calibration(place, rest).moved(scores[test], own)
+            scores[test] = self.calibration(given, rest).moved(given[test], own)
         return _calibration(scores, self.people)["calibration_error"]
 
     def final(self, weight: float) -> Any:
@@ -861,23 +853,14 @@ class Trials:
             return self.trainings[0].models([weight])[0]
         coupling = self.trainings[0].prepared.coupling() if len(self.folds) == 1 else None
         if coupling is not None:  # pairs of the training rows; the loss sees everybody
-            train, n_rows = self.folds[0][0], len(self.rows)
-            parts = [
-                replace(
-                    part,
-                    source_index=train[part.source_index],
-                    target_index=train[part.target_index],
-                    n_rows=n_rows,
-                )
-                for part in coupling.parts
-            ]
-            coupling = join_parts(parts) if len(parts) > 1 else parts[0]
+            coupling = coupling.renumbered(self.folds[0][0], len(self.rows))
         return Training(self.plain, self.reader, self.rows, coupling).models([weight])[0]
 
     def path(self, place: int, final: Any) -> FairnessPath:
         """Return the candidates as a path, with the model that is kept in its place."""
-        models = [*self.models[:place], final, *self.models[place + 1 :]]
-        return FairnessPath(self.curve["fairness_weight"].to_numpy(), models)
+        models = [self.models[weight] for weight in self.weights]
+        models[place] = final
+        return FairnessPath(np.array(self.weights), models)
 
 
 def jackknife(value: Callable[[IndexArray], float], people: People) -> float:
@@ -887,9 +870,7 @@ def jackknife(value: Callable[[IndexArray], float], people: People) -> float:
     """
     if len(people) < 10 * _BLOCKS:
         return 0.0
-    block = np.empty(len(people), dtype=np.intp)
-    order = np.lexsort((labels_of(people).values, people.groups.codes))
-    block[order] = np.arange(len(people)) % _BLOCKS
+    block = dealt(_BLOCKS, labels_of(people).values, people.groups.codes)
     parts = [value(np.flatnonzero(block != k)) for k in range(_BLOCKS)]
     return float(np.nan_to_num(np.std(parts) * np.sqrt(_BLOCKS - 1.0)))
 
@@ -899,14 +880,12 @@ def crossed_folds(people: People, n_folds: int, seed: Any) -> list[tuple[IndexAr
     labels = labels_of(people)
     known = labels.positive if labels.classes is None else labels.values
     order = np.random.default_rng(seed_sequence(seed)).permutation(len(people))
-    order = order[np.lexsort((known[order], people.groups.codes[order]))]
-    fold = np.empty(len(people), dtype=np.intp)
-    fold[order] = np.arange(len(people)) % n_folds
+    fold = dealt(n_folds, known, people.groups.codes, order=order)
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def choose_model(
-    model: Any, reader: Reader, people: People, weights: Sequence[float], *, search: bool
+    model: Any, reader: Reader, people: People, weights: Sequence[float]
 ) -> tuple[Any, dict[str, Any]]:
     """Return the model that is kept, and its path, the path's measures and its calibration."""
     if model.calibrate and reader.outcome.several:
@@ -919,18 +898,18 @@ def choose_model(
         people = people.take(np.flatnonzero(people.weights))
     if not reader.outcome.several:
         people.comparisons(read_criterion(model.criterion))  # raises if a group lacks a label
-    rows, limit = reader.fit(people), None
+    rows, limit, search = reader.fit(people), None, model._searches and not model._lists
     trials = Trials(model, reader, people, rows)
     place, reached = trials.tried(weights, search=search)
     if model.max_gap is None:  # the same model as without a calibration
         final = Training(trials.plain, reader, rows).models(weights)[0]
     elif model.confidence is None:
-        final = trials.final(trials.weight(place))
+        final = trials.final(trials.weights[place])
     else:
         split = stratified_split(
             labels_of(people).values, people.groups, model.validation_size, model.random_state
         )
-        whole, floor = trials, trials.weight(place)
+        whole, floor = trials, trials.weights[place]
         trials = Trials(model, reader, people.take(split[0]), rows.take(split[0]))
         tests = split[1][~np.isin(people.groups.codes[split[1]], people.groups.apart)]
         spread = 0.0 if reader.outcome.decides else float(np.std(labels_of(people).values))
@@ -941,18 +920,18 @@ def choose_model(
         place, limit, final = _certified(trials, floor, people.take(tests), rows.take(tests))
         reached = final is not None
         if final is None:
-            if floor > trials.weight(place):
+            if floor > trials.weights[place]:
                 trials.measure([floor])
                 trials.choose()
-                place = trials.place(floor)
-            final = whole.final(trials.weight(place))
+                place = trials.weights.index(floor)
+            final = whole.final(trials.weights[place])
     if model.max_gap is not None:
         trials.bound.tell(trials, place, reached=reached, limit=limit)
     found = {"path_": trials.path(place, final), "validation_curve_": trials.curve}
     if model.calibrate:
-        errors = [trials.calibrated_error(place) for place in range(len(trials.curve))]
-        trials.curve["calibrated_error"] = errors
-        found["calibration_"] = trials.calibration(place)
+        scored = [trials.scored[weight] for weight in trials.weights]
+        trials.curve["calibrated_error"] = list(map(trials.calibrated_error, scored))
+        found["calibration_"] = trials.calibration(scored[place])
     return final, found
 
 

@@ -21,6 +21,7 @@ from fairmatch.learning.choice import (
     Prepared,
     check_choice,
     choose_model,
+    decided_classes,
     errors_of,
     fit_models,
 )
@@ -43,7 +44,7 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.groups import read_criterion, read_unknown
-from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome, largest_class
+from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
 from fairmatch.people.people import People
 from fairmatch.people.similarity import is_embedding
 
@@ -299,8 +300,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             (model,) = fit_models(self, reader, people, weights, coupling)
             self._adopt(learned(model))
         else:
-            search = self._searches and not self._lists
-            chosen, found = choose_model(self, reader, people, weights, search=search)
+            chosen, found = choose_model(self, reader, people, weights)
             self._adopt({**learned(chosen), **found})
         return self
 
@@ -665,9 +665,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             One of ``classes_`` for every row.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
-        chosen = (chances[:, 1] >= 0.5).astype(np.intp)
-        if chances.shape[1] > 2:
-            chosen = largest_class(chances)
+        chosen = decided_classes(chances if chances.shape[1] > 2 else chances[:, 1])
         decided: NDArray[Any] = self.classes_[chosen]
         return decided
 

@@ -337,6 +337,17 @@ def stratified_split(
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
+def dealt(n_folds: int, *keys: NDArray[Any], order: IndexArray | None = None) -> IndexArray:
+    """Return the fold of every row: rows are sorted by the last key first, then dealt in turn.
+
+    Rows with equal keys are in the given order.
+    """
+    order = np.arange(len(keys[0])) if order is None else order
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[order[np.lexsort([key[order] for key in keys])]] = np.arange(len(order)) % n_folds
+    return fold
+
+
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """Return one seed for a ``random_state``: None, a number or a generator of NumPy.
 

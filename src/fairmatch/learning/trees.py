@@ -25,6 +25,7 @@ from fairmatch.learning.reading import (
     Columns,
     Reader,
     SmallGroups,
+    dealt,
     encoded,
     labels_of,
     seed_sequence,
@@ -492,28 +493,22 @@ def unseen_scores(
 
     ``n_rounds`` is the number of these trees, by default that of the settings.
     """
-    groups, inputs = people.groups, encoded(people).inputs
-    labels = labels_of(people)
+    labels, groups, inputs = labels_of(people), people.groups, encoded(people).inputs
     # A class, or whether a number is above the mean.
-    known = labels.positive if labels.classes is None else labels.values.astype(np.intp)
-    strata = groups.n_groups * known + groups.codes
-    order = np.random.default_rng(settings.parameters["seed"]).permutation(len(strata))
-    order = order[np.argsort(strata[order], kind="stable")]
-    fold = np.empty(len(strata), dtype=np.intp)
-    fold[order] = np.arange(len(strata)) % n_folds
-    scores: FloatArray | None = None
+    known = labels.positive if labels.classes is None else labels.values
+    order = np.random.default_rng(settings.parameters["seed"]).permutation(len(people))
+    fold = dealt(n_folds, groups.codes, known, order=order)
     quiet = replace(settings, verbose=0, n_rounds=n_rounds or settings.n_rounds)
-    for number in np.unique(fold):
-        part, unseen = people.take(np.flatnonzero(fold != number)), fold == number
+    scored = []
+    for number in range(n_folds):
+        part = people.take(np.flatnonzero(fold != number))
         trainer = TreeTrainer(quiet, part, categorical=categorical, loss=loss)
         trees, _ = trainer.train(BoostingObjective(part, 0.0, None, loss=loss))
-        margins = trees.predict(inputs[unseen], raw_score=True, num_threads=settings.n_jobs)
-        found = loss.link(trainer.base_margin + np.asarray(margins))
-        if scores is None:
-            scores = np.empty((len(strata), *found.shape[1:]))
-        scores[unseen] = found
-    assert scores is not None
-    return scores
+        scorer = TreeScorer(trees, trainer.base_margin, np.array([]), settings.n_jobs, loss)
+        scored.append(scorer.scores(inputs[fold == number]))
+    found = np.concatenate(scored)
+    found[np.argsort(fold, kind="stable")] = found.copy()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
