@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from fairlearn.reductions import (
     DemographicParity,
     EqualizedOdds,
     ExponentiatedGradient,
     TruePositiveRateParity,
 )
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch.exceptions import InputError
@@ -20,7 +21,7 @@ from fairmatch.learning.estimator import FairClassifier
 from fairmatch.learning.reading import Columns, Reader, SmallGroups, encoded, labels_of
 from fairmatch.matching.coupling import Coupling
 from fairmatch.people.checks import FloatArray, check_count
-from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.encoding import Points, Table, TableEncoder
 from fairmatch.people.groups import read_criterion
 from fairmatch.people.people import People
 from paper.rivals import REDUCTION_BOUNDS
@@ -30,6 +31,18 @@ _MOMENTS = {
     "equal_opportunity": TruePositiveRateParity,
     "equalized_odds": EqualizedOdds,
 }
+
+
+class FrameReader(Reader):
+    """A reader whose learner sees a pandas frame, in which categorical columns are marked."""
+
+    def inputs(self, table: Table, codes: NDArray[Any] | None, points: Points | None = None) -> Any:
+        """Return the columns of the table, and the group if the learner uses it."""
+        frame = pd.DataFrame(super().inputs(table, codes, points))
+        frame.columns = [f"column_{index}" for index in frame.columns]
+        for name in frame.columns[self.categorical]:
+            frame[name] = frame[name].astype("category")
+        return frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +182,9 @@ class ExponentiatedGradientClassifier(FairClassifier):
 
     def _reader(self) -> Reader:
         reader = replace(super()._reader(), words=("table", "columns"))
-        return replace(reader, sees="frame") if self._takes_columns() else reader
+        if not self._takes_columns():
+            return reader
+        return FrameReader(**{**vars(reader), "sees": "codes"})
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)

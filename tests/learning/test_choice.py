@@ -1,5 +1,6 @@
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ from fairmatch.learning.learners import add_columns
 from fairmatch.learning.networks import train_networks
 from fairmatch.learning.reading import encoded, stratified_split
 from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
-from fairmatch.measures.distributions import ScoredPeople
+from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.registry import BOUNDED, applicable
 from fairmatch.people.groups import read_groups
 from fairmatch.people.outcome import LOGISTIC, PROBABILITY
@@ -444,6 +445,23 @@ class TestOneWarning:
         told = self.told(model.set_params(confidence=0.95), X, y, sensitive_features=group)
         assert "could be shown to keep" in told
         assert model.fairness_weight_ >= usual
+
+    @pytest.mark.parametrize(("rate", "told"), [(0.75, True), (0.69, False), (0.29, True)])
+    def test_a_selection_rate_far_from_that_of_the_plain_model(self, crossed, rate, told):
+        _, y, group = crossed
+        rows = People(read_groups(group), labels=Labels(y.astype(float), (0, 1)))
+        curve = candidates([0.3, 0.02], 0.8, [0.5, rate])
+        trials = SimpleNamespace(curve=curve, people=rows, settings=Settings(), crossed=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            bound = Bound(0.19, "demographic_parity_gap")
+            bound.tell(trials, 1, reached=True, limit=None)
+        assert len(caught) == told
+        if told:
+            assert caught[0].category is ConstantModelWarning
+            assert f"accepts {rate:.1%} of these people, and the plain model 50.0%" in str(
+                caught[0].message
+            )
 
 
 class TestCertificates:

@@ -48,6 +48,8 @@ from fairmatch.people.people import IndexArray, People
 # A model counts as deciding if it accepts at least this share of the people that the plain model
 # accepts, and likewise for those it rejects.
 _LEAST = 0.1
+# A selection rate that differs from that of the plain model by this much is told.
+_SHIFT = 0.2
 # Predictions whose spread is below this share of the target's count as constant.
 _CONSTANT = 1e-3
 # Folds of the cross-fitting of methods that train anew in every fold.
@@ -508,11 +510,15 @@ class Bound:
         half /= measure.unit_of(trials.settings)
         few = half > self.max_gap and not sure
         few = few and (self.outcome.decides or measure.limit is not None)
-        if reached and decides and not few:
+        shift = self._shift(curve, place) if decides else ""
+        if reached and decides and not (few or shift):
             return
         name, asked = self.weight_name.replace("_", " "), f"{self.measure} <= {self.max_gap:g}"
         where = "by cross-fitting" if trials.crossed else "on the held-out rows"
-        category: type[FairmatchWarning] = SmallGroupWarning if decides else ConstantModelWarning
+        odd = bool(shift) or not decides
+        category: type[FairmatchWarning] = SmallGroupWarning
+        if odd and not (decides and few):
+            category = ConstantModelWarning
         words = list[str]()
         if not reached:
             category = GapNotReachedWarning
@@ -529,6 +535,8 @@ class Bound:
             )
         if not decides:
             words.append(self._constant(kept, reached))
+        elif shift:
+            words.append(shift)
         if few and people.strata is not None:
             words.append(
                 "The strata are small: within them, chance alone makes a mean absolute gap of up "
@@ -554,7 +562,7 @@ class Bound:
             (not reached and sure, f"Take more rows, ask for a smaller confidence, or {larger}"),
             (few and len(groups.compared) > 2, "Pool small groups (small_groups=('pool', N) pools "
              f"those of fewer than N rows), take more rows, or {larger}"),
-            (not few and not decides, "Allow a larger max_gap, or take smaller weights"),
+            (not few and odd, "Allow a larger max_gap, or take smaller weights"),
             (not few and last, f"Try larger weights where the method allows them, or {larger}"),
             (True, f"Take more rows, or {larger}"),
         ]  # fmt: skip
@@ -562,6 +570,20 @@ class Bound:
         if not reached and self.strict:
             raise GapNotReachedError(message, parameter="max_gap")
         notify(message, category)
+
+    def _shift(self, curve: pd.DataFrame, place: int) -> str:
+        """Return a sentence about the selection rate if it is far from that of the plain model."""
+        if not self.outcome.decides or self.outcome.several:
+            return ""
+        usual, rate = curve["acceptance_rate"].iloc[[0, place]]
+        plain = "plain model" if curve["fairness_weight"].iloc[0] == 0.0 else "first of the path"
+        if abs(rate - usual) < _SHIFT:
+            return ""
+        return (
+            f"The model that is kept accepts {rate:.1%} of these people, and the {plain} "
+            f"{usual:.1%}. A gap also shrinks when nearly everybody is accepted, or nearly nobody, "
+            "so compare the two rates before you use the model."
+        )
 
     def _constant(self, kept: pd.Series, reached: bool) -> str:
         what = f" with {self.measure} <= {self.max_gap:g}" if reached else ""

@@ -89,8 +89,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         Raises an error about the first parameter that cannot be used. Call ``super()._check``.
     ``_sees``, ``_encoder()`` or ``_reader()``
         What the learner sees of a table: see `Reader`.
-    ``_transport()``
-        How people are matched, for methods with ``_matches = True``.
+    ``_maps`` and ``_unseen_scores(people)``
+        How people may be matched, for methods with ``_matches = True``.
     ``_restore(content, facts, reader)`` and ``_state_file``
         The scorer of a saved state, which the scorer's method ``state()`` returned. Or
         ``_save_instead``: what to do instead of saving the model.
@@ -197,6 +197,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
     _matches: ClassVar[bool] = False
+    _maps: ClassVar[tuple[str, ...]] = ("marginal", "joint")
+    # Whether a matcher with a ``batch_size`` matches anew in every step of the training.
+    _matches_anew: ClassVar[bool] = False
     _sees: ClassVar[str] = "numbers"
     # The advice if `save` cannot write the model. None if it can, into `_state_file`.
     _save_instead: ClassVar[str | None] = None
@@ -410,6 +413,20 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _transport(self) -> Transport:
         """Return how people are matched, for methods that match."""
+        return Transport(
+            self.transport,
+            self._outcome,
+            self.criterion,
+            self.reference,
+            names=self._maps,
+            unseen=self._unseen_scores,
+            fresh=self._matches_anew,
+            match_rows=self.match_rows,
+            random_state=self.random_state,
+        )
+
+    def _unseen_scores(self, people: People) -> FloatArray:
+        """Return scores by models that have not seen the row, for the map "predicted"."""
         raise NotImplementedError
 
     def _penalty(self, people: People, coupling: Coupling | None) -> Any:

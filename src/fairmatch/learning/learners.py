@@ -77,37 +77,37 @@ class Learner:
     def check(self, *, weighted: bool = False, prefit: bool = False) -> None:
         """Raise unless the learner can be fitted and can score people."""
         real, name = not self.outcome.decides, type(self.estimator).__name__
+        wrong = ""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise InputError(
-                f"estimator must be a {'regressor' if real else 'classifier'} with fit and "
-                f"{'predict' if real else 'predict_proba'}, got {self.estimator!r}. Pass an "
-                f"instance, such as {'Ridge' if real else 'LogisticRegression'}().",
-                parameter="estimator",
+            what, method, example = ("classifier", "predict_proba", "LogisticRegression()")
+            if real:
+                what, method, example = ("regressor", "predict", "Ridge()")
+            wrong = (
+                f"estimator must be a {what} with fit and {method}, got {self.estimator!r}. Pass "
+                f"an instance, such as {example}."
             )
-        if real and not _predicts_numbers(self.estimator):
-            raise InputError(
+        elif real and not _predicts_numbers(self.estimator):
+            wrong = (
                 f"{name} is not a regressor. Pass one, such as Ridge(), or use the classifier of "
-                "the same method.",
-                parameter="estimator",
+                "the same method."
             )
-        if not (hasattr(self.estimator, "predict_proba") or _predicts_numbers(self.estimator)):
-            raise InputError(
+        elif not (hasattr(self.estimator, "predict_proba") or _predicts_numbers(self.estimator)):
+            wrong = (
                 f"{name} has no predict_proba, so there are no scores to adjust. Wrap it in "
-                "sklearn.calibration.CalibratedClassifierCV, or choose another learner.",
-                parameter="estimator",
+                "sklearn.calibration.CalibratedClassifierCV, or choose another learner."
             )
-        if weighted and not takes_weights(self.last):
-            raise InputError(
+        elif weighted and not takes_weights(self.last):
+            wrong = (
                 f"{type(self.last).__name__}.fit takes no sample_weight, and this fit needs "
-                "weights of rows. Choose a learner that takes weights.",
-                parameter="estimator",
+                "weights of rows. Choose a learner that takes weights."
             )
-        if prefit and not _is_fitted(self.estimator):
-            raise InputError(
+        elif prefit and not _is_fitted(self.estimator):
+            wrong = (
                 f"prefit=True was given, but the estimator, {name}, is not fitted. Fit it first, "
-                "or use prefit=False, which fits it.",
-                parameter="estimator",
+                "or use prefit=False, which fits it."
             )
+        if wrong:
+            raise InputError(wrong, parameter="estimator")
 
     @property
     def last(self) -> Any:
@@ -120,8 +120,7 @@ class Learner:
         """Return labels as the learner sees them, from fairmatch's numbers."""
         if self.classes is None or not self.outcome.decides:
             return self.own_unit(numbers)
-        labels: NDArray[Any] = self.classes[numbers.astype(np.intp)]
-        return labels
+        return np.asarray(self.classes[numbers.astype(np.intp)])
 
     def own_unit(self, numbers: FloatArray) -> FloatArray:
         """Return numbers in the unit of the learner; a probability stays as it is."""
@@ -144,18 +143,18 @@ class Learner:
 
         These are the probabilities of the positive class or of several classes, or predictions.
         """
-        if self.outcome.several:
-            return self._vectors(model, table)
-        if self.outcome.decides and hasattr(model, "predict_proba"):
+        if self.outcome.several or (self.outcome.decides and hasattr(model, "predict_proba")):
             assert self.classes is not None
             known, wanted = list(getattr(model, "classes_", [])), self.classes.tolist()
-            if len(known) != 2 or set(known) != set(wanted):
+            if len(known) != len(wanted) or set(known) != set(wanted):
                 raise LabelError(
                     f"The model of estimator knows the classes {known}, and y holds {wanted}. "
-                    "Both must be the same two classes. Fit the model on rows of both classes."
+                    "Both must be the same. Use a classifier, and fit it on rows of every class."
                 )
-            both: FloatArray = np.asarray(model.predict_proba(table), dtype=np.float64)
-            return both[:, known.index(wanted[1])]
+            chances = np.asarray(model.predict_proba(table), dtype=np.float64)
+            chances = chances[:, [known.index(own) for own in wanted]]
+            several = self.outcome.several
+            return read_vectors(chances, name="predict_proba") if several else chances[:, 1]
         found = np.asarray(model.predict(table), dtype=np.float64)
         if self.outcome.decides:
             return np.clip(found, 0.0, 1.0)
@@ -165,18 +164,6 @@ class Learner:
                 "not finite. One finite number per row is needed. Use a regressor of one target."
             )
         return found
-
-    def _vectors(self, model: Any, table: Any) -> FloatArray:
-        """Return a model's probability of every class, in the order of the classes."""
-        assert self.classes is not None
-        known, wanted = list(getattr(model, "classes_", [])), self.classes.tolist()
-        if not hasattr(model, "predict_proba") or set(known) != set(wanted):
-            raise LabelError(
-                f"The model of estimator must have predict_proba for the classes {wanted}; it "
-                f"knows {known}. Use a classifier, and fit it on rows of every class."
-            )
-        found = np.asarray(model.predict_proba(table), dtype=np.float64)
-        return read_vectors(found[:, [known.index(own) for own in wanted]], name="predict_proba")
 
     def unseen(self, table: Any, people: People, cv: Any) -> FloatArray:
         """Return out-of-fold scores: each row is scored by a model that was not trained on it."""
@@ -403,9 +390,7 @@ class WholeTableReader(Reader):
 
     def fit_encoder(self, table: Table) -> Points:
         """Return the table as points, or points without columns if nobody is matched."""
-        if self.encoder is None:
-            return read_points(np.empty((len(table), 0)))
-        return super().fit_encoder(self.described(table))
+        return self.points(table) if self.encoder is None else super().fit_encoder(table)
 
     def points(self, table: Table) -> Points:
         """Return a table as points, without columns if nobody is matched."""

@@ -37,7 +37,7 @@ from fairmatch.learning.estimator import (
     store,
 )
 from fairmatch.learning.learners import Learner
-from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
+from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
     Columns,
@@ -420,37 +420,6 @@ class MatchedGapPenalty(Penalty):
 Comparing = tuple[Batches, Penalty]
 
 
-def comparing(
-    formula: Any,
-    people: People,
-    fairness_weights: Tensor,
-    *,
-    batch_size: int,
-    link: Link,
-    generator: np.random.Generator,
-    seed: np.random.SeedSequence,
-) -> Comparing:
-    """Return the batches and the torch module that belong to a penalty.
-
-    Matched gaps are known here. Any other penalty has a method ``comparing`` that gets the other
-    arguments; ``seed`` is for what the penalty itself draws.
-    """
-    weights = fairness_weights
-    if isinstance(formula, MatchedGap):
-        coupled = coupled_batches(formula.coupling, people, batch_size, generator)
-        return coupled, MatchedGapPenalty(weights, link=link)
-    if isinstance(formula, FreshlyMatchedGap):
-        rematch = partial(matched_ahead, matcher=formula.matcher, points=formula.points)
-        size = formula.matcher.batch_size or batch_size
-        matched = pair_batches(formula.parts, people.mass, size, generator, rematch)
-        shares = weights.new_tensor([part.weight for part in formula.parts])
-        return matched, MatchedGapPenalty(weights, shares, link)
-    found: Comparing = formula.comparing(
-        people, weights, batch_size=batch_size, link=link, generator=generator, seed=seed
-    )
-    return found
-
-
 class Objective(nn.Module):
     """The loss and the penalty of L networks on one batch.
 
@@ -771,11 +740,13 @@ def train_networks(
 
     All networks start from the same weights and see the same batches. Inputs of shape (L, n_rows,
     n_inputs) differ between the networks. The penalty is asked for only if a weight is positive.
-    A single network may continue a trained one, ``start``, in a share of the epochs.
+    It is a matched gap, or has a method ``comparing`` that returns the batches and the torch module
+    that belong to it; ``seed`` is for what the penalty itself draws. A single network may continue
+    a trained one, ``start``, in a share of the epochs.
     """
-    factors = np.asarray(weights, dtype=np.float64)
+    factors, mass = np.asarray(weights, dtype=np.float64), people.mass
     network_seed, batch_seed, penalty_seed = seed_sequence(random_state).spawn(3)
-    generator = np.random.default_rng(batch_seed)
+    generator, size = np.random.default_rng(batch_seed), network.batch_size
     values, link = TORCH_LOSSES[loss.name]
     if start is None:
         sizes = len(factors), inputs.shape[-1], encoded(people).points.n_columns
@@ -784,19 +755,23 @@ def train_networks(
     else:
         stack = deepcopy(start.network)
     module: Penalty | None = None
-    if factors.any():
-        batches, module = comparing(
-            penalty(),
-            people,
-            torch.as_tensor(factors, dtype=torch.float32),
-            batch_size=network.batch_size,
-            link=link,
-            generator=generator,
-            seed=penalty_seed,
-        )
+    own = torch.as_tensor(factors, dtype=torch.float32)
+    formula = penalty() if factors.any() else None
+    if formula is None:  # nothing is compared, so training is plain and needs no matching
+        batches = Batches(mass, size, generator)
+    elif isinstance(formula, MatchedGap):
+        batches = coupled_batches(formula.coupling, people, size, generator)
+        module = MatchedGapPenalty(own, link=link)
+    elif isinstance(formula, FreshlyMatchedGap):
+        rematch = partial(matched_ahead, matcher=formula.matcher, points=formula.points)
+        size = formula.matcher.batch_size or size
+        batches = pair_batches(formula.parts, mass, size, generator, rematch)
+        shares = own.new_tensor([part.weight for part in formula.parts])
+        module = MatchedGapPenalty(own, shares, link)
     else:
-        # Nothing is compared, so training is plain and needs no matching.
-        batches = Batches(people.mass, network.batch_size, generator)
+        batches, module = formula.comparing(
+            people, own, batch_size=size, link=link, generator=generator, seed=penalty_seed
+        )
     objective = Objective(stack, inputs, labels_of(people).values, module, network.device, values)
     before, share = (0, 1.0) if start is None else (start.n_epochs, CONTINUED)
     n_epochs = network.descend(objective, batches, len(people), factors, network_seed, share)
@@ -807,7 +782,7 @@ class NetworkEstimator(FairEstimator):
     """Estimators that train networks.
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. Its `_penalty` returns a matched
-    gap, or an object with a method ``comparing``: see `comparing`.
+    gap, or an object with a method ``comparing``: see `train_networks`.
 
     Parameters
     ----------
@@ -825,6 +800,8 @@ class NetworkEstimator(FairEstimator):
     """
 
     _state_file: ClassVar[str] = FILE
+    _maps: ClassVar[tuple[str, ...]] = ("predicted", "marginal", "joint")
+    _matches_anew: ClassVar[bool] = True
     # Whether the models that ``max_gap`` chooses from continue one plain network.
     _continues: ClassVar[bool] = False
 
@@ -871,19 +848,6 @@ class NetworkEstimator(FairEstimator):
             return [train([own], plain())[0] if own else plain() for own in weights]
 
         return Prepared(follow)
-
-    def _transport(self) -> Transport:
-        return Transport(
-            self.transport,
-            self._outcome,
-            self.criterion,
-            self.reference,
-            names=("predicted", "marginal", "joint"),
-            unseen=self._unseen_scores,
-            fresh=True,
-            match_rows=self.match_rows,
-            random_state=self.random_state,
-        )
 
     def _unseen_scores(self, people: People) -> FloatArray:
         """Return the score of every row by plain trees that were grown on the other half."""

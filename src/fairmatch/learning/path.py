@@ -199,29 +199,9 @@ def train_candidates(
 ) -> list[Candidate]:
     """Train plain trees, and the models of several methods along their curves.
 
-    Parameters
-    ----------
-    X : DataFrame
-        Features; `categorised` turns text into the categories that LightGBM needs.
-    y : array-like of shape (n_rows,)
-        Labels of two classes.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
-    criterion : str, default="demographic_parity"
-        Who is compared: "demographic_parity", "equal_opportunity" or "equalized_odds".
-    sensitive_at_prediction : bool, default=True
-        Whether models may use the group to predict. With False, methods that need it are left out.
-    n_rounds : int, default=200
-        Number of trees.
-    random_state : int, optional
-        Seed of every method.
-    progress : callable, optional
-        Called with the name of each method before it trains.
-
-    Returns
-    -------
-    list of Candidate
-        The baseline, plain trees, comes first.
+    The baseline, plain trees, comes first. `categorised` turns text columns into the categories
+    that LightGBM needs. Methods that need the group are left out if it may not be used at
+    prediction. ``progress`` is called with the name of each method before it trains.
     """
     step = progress or (lambda name: None)
     given = {

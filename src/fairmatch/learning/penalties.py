@@ -216,56 +216,58 @@ class Transport:
 
     def matcher(self) -> Matcher:
         """Return the matcher of a single part."""
-        chosen, real = self.transport, not self.outcome.decides
-        if isinstance(chosen, str):
-            if chosen not in self.names:
-                names = ", ".join(map(repr, self.names))
-                raise InputError(
-                    f"transport must be {names} or a matcher, got {chosen!r}.",
-                    parameter="transport",
-                )
-            self._refuse_labels_within_labels(chosen == "joint", f"transport={chosen!r}")
-            binary = not (real or self.outcome.several)
-            weight = JOINT_WEIGHT if chosen == "joint" and binary else 0.0
+        chosen, names = self.transport, ", ".join(map(repr, self.names))
+        binary = self.outcome.decides and not self.outcome.several
+        ours = isinstance(chosen, OptimalTransportMatcher)
+        if isinstance(chosen, str) and chosen in self.names:
+            joint, what = chosen == "joint", f"transport={chosen!r}"
+        elif isinstance(chosen, type) or not hasattr(chosen, "match"):
+            raise InputError(
+                f"transport must be {names} or a matcher, an object that has a match method; got "
+                f"{chosen!r}.",
+                parameter="transport",
+            )
+        elif not ours:
+            return chosen  # type: ignore[no-any-return]
+        else:
+            self._refuse_other_settings(chosen)
+            joint, what = chosen.label_weight > 0.0, f"label_weight={chosen.label_weight:g}"
+        if joint and read_criterion(self.criterion).needs_labels:
+            raise InputError(
+                f"{what} matches people on their labels, but criterion={self.criterion!r} "
+                "compares people of the same label, whose labels never differ. Use "
+                "transport='marginal'.",
+                parameter="transport",
+            )
+        if not ours:
             # A plan that is not proven optimal is still good enough to train on.
+            weight = JOINT_WEIGHT if joint and binary else 0.0
             return OptimalTransportMatcher(
                 weight, tolerance=_TRAINING_TOLERANCE, on_unproven="return"
             )
-        if not hasattr(chosen, "match") or isinstance(chosen, type):
-            names = ", ".join(map(repr, self.names))
+        if joint and not binary:
             raise InputError(
-                f"transport={chosen!r} is not a matcher: a matcher is an object that has a match "
-                f"method. Pass one, or one of {names}.",
-                parameter="transport",
-            )
-        if not isinstance(chosen, OptimalTransportMatcher):
-            return chosen  # type: ignore[no-any-return]
-        self._refuse_other_settings(chosen)
-        within = chosen.label_weight > 0.0
-        self._refuse_labels_within_labels(within, f"label_weight={chosen.label_weight:g}")
-        if within and (real or self.outcome.several):
-            raise InputError(
-                f"The matcher has label_weight={chosen.label_weight:g}, which compares two "
-                "classes, and there are "
+                f"The matcher has {what}, which compares two classes, and there are "
                 f"{'more' if self.outcome.several else 'none in a regressor'}. Use "
                 "transport='joint', or label_weight=0.",
                 parameter="transport",
             )
-        return replace(chosen, criterion="demographic_parity", reference=None)
+        alone: Matcher = replace(chosen, criterion="demographic_parity", reference=None)
+        return alone
 
     def _points(self, people: People) -> Points:
         """Return what people are matched on: their features, with scores or targets if asked."""
-        points, real = encoded(people).points, not self.outcome.decides
-        asked = self.transport if isinstance(self.transport, str) else ""
-        weight = np.sqrt(REAL_WEIGHT if real else JOINT_WEIGHT)
-        if asked == "predicted":
+        points, labels = encoded(people).points, labels_of(people).values
+        weight = JOINT_WEIGHT if self.outcome.decides else REAL_WEIGHT
+        if isinstance(self.transport, str) and self.transport == "predicted":
             assert self.unseen is not None
-            return with_scores(points, weight**2, self.unseen(people))
-        if asked == "joint" and self.outcome.several:
-            classes = np.eye(len(self.outcome.classes))
-            return with_scores(points, weight**2, classes[labels_of(people).values.astype(np.intp)])
-        if asked == "joint" and real:
-            return points.with_number(weight * labels_of(people).values)
+            return with_scores(points, weight, self.unseen(people))
+        if isinstance(self.transport, str) and self.transport == "joint":
+            if not self.outcome.decides:
+                return with_scores(points, weight, labels)
+            if self.outcome.several:
+                vectors = np.eye(len(self.outcome.classes))[labels.astype(np.intp)]
+                return with_scores(points, weight, vectors)
         return points
 
     def refuse_other(self, coupling: Coupling, people: People) -> None:
@@ -288,15 +290,6 @@ class Transport:
                 f"reference={self.reference!r} was given, and the coupling matches people with "
                 f"{listed(sorted(targets, key=str))}. Match with the same reference, or leave the "
                 "coupling out."
-            )
-
-    def _refuse_labels_within_labels(self, joint: bool, what: str) -> None:
-        if joint and read_criterion(self.criterion).needs_labels:
-            raise InputError(
-                f"{what} matches people on their labels, but criterion={self.criterion!r} "
-                "compares people of the same label, whose labels never differ. Use "
-                "transport='marginal'.",
-                parameter="transport",
             )
 
     def _refuse_other_settings(self, matcher: OptimalTransportMatcher) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -21,19 +20,9 @@ class TrainingProgress:
     """A bar that shows epochs, losses and penalties; it is silent without a terminal.
 
     With trees, the values to show take as long to compute as a round. So they are computed only
-    now and then, in at most one fiftieth of the time.
-
-    Parameters
-    ----------
-    n_epochs : int
-        Number of epochs or rounds.
-    fairness_weights : array of shape (L,)
-        Weights that are trained together. The bar shows the first and the last.
-    verbose : int, optional
-        1 shows a bar at once, and 0 shows none. None shows one if training takes longer than two
-        seconds.
-    unit : str, default="epoch"
-        What is counted: "epoch" or "round".
+    now and then, in at most one fiftieth of the time. Of several weights that are trained together,
+    the bar shows the first and the last. ``verbose=1`` shows a bar at once, 0 shows none, and None
+    shows one if training takes longer than two seconds.
     """
 
     def __init__(
@@ -62,12 +51,7 @@ class TrainingProgress:
         self._next = time.perf_counter() + self._patience
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar.live.is_started:
             self._bar.stop()
 

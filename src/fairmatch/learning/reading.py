@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ from fairmatch.exceptions import (
     UnknownGroupWarning,
     notify,
 )
-from fairmatch.learning.saving import number_from, plain_label
+from fairmatch.learning.saving import plain_label
 from fairmatch.people.bands import Bands, bands
 from fairmatch.people.checks import (
     FloatArray,
@@ -39,7 +40,6 @@ from fairmatch.people.checks import (
     plain_value,
     read_column,
     read_features,
-    read_labels,
     read_numbers,
     read_weights,
     refuse_other_order,
@@ -77,6 +77,8 @@ SmallGroups = str | tuple[str, int]
 _WAYS = ("warn", "error", "pool", "ignore")
 # Numbers with more different values than this are not classes.
 _MOST_CLASSES = 10
+# More classes than this are numbers, or names.
+_MOST_SEVERAL = 100
 # The squares of larger numbers do not fit into float32, which networks compute in.
 _FARTHEST = 1e18
 # Above this share of rows without a group, a warning says so.
@@ -104,19 +106,13 @@ def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
     wanted = as_list(columns)
     if not wanted:
         raise InputError("sensitive_column is an empty list. Name a column, or leave it out.")
-    names, width = column_names(X), table_width(X)
-    # Positions change as columns are taken out. Names do not; without names, the columns are taken
-    # out from the last to the first.
-    places = [c % width if is_position(c, width) else c for c in wanted]
-    if names is not None:
-        wanted = [names[c] if is_position(c, width) else c for c in places]
-    order = wanted
-    if names is None and all(is_position(c, width) for c in places):
-        wanted = places
-        order = sorted(places, reverse=True)
+    width = table_width(X)
+    names = column_names(X) or list(range(width))
+    wanted = [names[c % width] if is_position(c, width) else c for c in wanted]
     refuse_twice(wanted, "sensitive_column")
     taken = {}
-    for column in order:
+    # Positions change as columns are taken out, so the last column is taken first.
+    for column in sorted(wanted, key=lambda c: names.index(c) if c in names else -1, reverse=True):
         X, taken[column] = split_column(X, column)
     if len(wanted) == 1:
         return X, taken[wanted[0]]
@@ -385,31 +381,27 @@ def read_classes(y: ArrayLike, *, several: bool = False) -> tuple[NDArray[Any], 
             "Leave out rows without a label, and use a regressor for numbers."
         ) from error
     classes = np.unique(labels)
-    if several and 2 < len(classes) <= _MOST_SEVERAL:
+    if 2 <= len(classes) <= (_MOST_SEVERAL if several else 2):
         return classes, np.searchsorted(classes, labels).astype(np.float64)
-    if len(classes) != 2:
-        shown = ", ".join(map(str, classes[:5]))
-        if len(classes) < 2:
-            raise LabelError(
-                f"y must hold two classes, but it holds only one class: {shown}. Pass rows of both "
-                "classes."
-            )
-        advice = "Join classes until two are left, or train one model per class against the rest."
-        if labels.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
-            advice = "Numbers are predicted by a regressor, such as FTMBoostingRegressor."
-        # The first sentences are the words that scikit-learn asks for.
-        if several:
-            raise LabelError(
-                f"y holds {len(classes)} classes, and at most {_MOST_SEVERAL} are supported. "
-                "Join classes, or use a regressor for numbers."
-            )
+    shown = ", ".join(map(str, classes[:5]))
+    if len(classes) < 2:
         raise LabelError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}. "
-            f"{advice}"
+            f"y must hold two classes, but it holds only one class: {shown}. Pass rows of both "
+            "classes."
         )
-    positive = read_labels(labels, n_rows=len(labels), pos_label=classes[1], name="y")
-    return classes, positive.astype(np.float64)
+    if several:
+        raise LabelError(
+            f"y holds {len(classes)} classes, and at most {_MOST_SEVERAL} are supported. "
+            "Join classes, or use a regressor for numbers."
+        )
+    advice = "Join classes until two are left, or train one model per class against the rest."
+    if labels.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
+        advice = "Numbers are predicted by a regressor, such as FTMBoostingRegressor."
+    # The first sentences are the words that scikit-learn asks for.
+    raise LabelError(
+        "Only binary classification is supported. The type of the target is "
+        f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}. {advice}"
+    )
 
 
 def read_targets(y: ArrayLike) -> FloatArray:
@@ -442,10 +434,6 @@ def read_targets(y: ArrayLike) -> FloatArray:
     )
 
 
-# More classes than this are numbers, or names.
-_MOST_SEVERAL = 100
-
-
 @dataclass(eq=False)
 class Reader:
     """What reads the arguments of one model, in `fit` and for new rows.
@@ -461,10 +449,9 @@ class Reader:
     columns: Columns = None  #: Columns of X that hold the groups.
     at_prediction: bool = True  #: Whether new rows need their group.
     encoder: Any = "table"  #: What turns X into numbers.
-    #: One of "numbers", "codes", "frame". What the learner sees. With "numbers" it is the encoded
-    #: features and a column of 0 and 1 for every group but the first. With "codes" it is one column
-    #: per column of the table and one for the group, for trees. With "frame" it is the same as a
-    #: pandas frame, in which categorical columns are marked.
+    #: One of "numbers", "codes". What the learner sees. With "numbers" it is the encoded features
+    #: and a column of 0 and 1 for every group but the first. With "codes" it is one column per
+    #: column of the table and one for the group, for trees.
     sees: str = "numbers"
     #: What happens to groups with few rows; None compares groups of any size.
     small_groups: SmallGroups | None = "warn"
@@ -735,12 +722,10 @@ class Reader:
 
     def numbers(self, table: Table) -> FloatArray:
         """Return a table as numbers, with one column for every level of a category."""
-        if isinstance(self.encoder_, TableEncoder):
-            return read_features(self.encoder_.transform(table), largest=_FARTHEST)
-        if self.encoder_ is not None:
-            return read_features(self.encoder_.transform(table.native), largest=_FARTHEST)
-        array = read_features(table.native, largest=_FARTHEST)
-        if array.shape[1] != self.n_encoded:
+        given: Any = table if isinstance(self.encoder_, TableEncoder) else table.native
+        seen = given if self.encoder_ is None else self.encoder_.transform(given)
+        array = read_features(seen, largest=_FARTHEST)
+        if self.encoder_ is None and array.shape[1] != self.n_encoded:
             raise InputError(
                 f"X has {array.shape[1]} features, but {self.who} is expecting "
                 f"{self.n_encoded} features as input. Pass the columns of fit."
@@ -752,23 +737,14 @@ class Reader:
 
         ``points`` are the encoded features where they are ready.
         """
-        if self.sees in ("codes", "frame"):
+        if self.sees == "codes":
             numbers = self.encoder_.to_codes(table)
             columns = None if codes is None else codes.astype(np.float64)
         else:
             numbers = self.numbers(table) if points is None else points.dense()
             columns = None if codes is None else group_columns(codes, len(self.groups_))
         check_lengths(numbers, codes)
-        inputs = numbers if columns is None else np.column_stack([numbers, columns])
-        return self._frame(inputs) if self.sees == "frame" else inputs
-
-    def _frame(self, inputs: FloatArray) -> pd.DataFrame:
-        """Return inputs as a frame with the categorical columns as pandas categories."""
-        frame = pd.DataFrame(inputs)
-        frame.columns = [f"column_{index}" for index in frame.columns]
-        for name in frame.columns[self.categorical]:
-            frame[name] = frame[name].astype("category")
-        return frame
+        return numbers if columns is None else np.column_stack([numbers, columns])
 
     @property
     def categorical(self) -> list[int]:
@@ -787,7 +763,7 @@ class Reader:
     @property
     def n_inputs(self) -> int:
         """Number of inputs of the learner."""
-        if self.sees in ("codes", "frame"):
+        if self.sees == "codes":
             return len(self.encoder_.feature_groups_) + bool(self.at_prediction)
         return self.n_encoded + (len(self.groups_) - 1) * bool(self.at_prediction)
 
@@ -933,44 +909,65 @@ class Reader:
 
     def restore(self, facts: dict[str, Any]) -> None:
         """Restore what a reader knew about its table; raise if the values are impossible."""
-        if self.outcome.decides:
-            classes = _labels_from(facts["classes"], "classes")
-            if len(classes) != 2 and not self.several:
-                raise ModelFileError(
-                    f"The file is damaged: there must be two classes, not {len(classes)}."
-                )
-            self.classes_ = np.array(classes)
-            self._name_classes()
+        damaged = "The file is damaged:"
+        try:
+            known = msgspec.convert(facts, _Facts)
+        except msgspec.ValidationError as error:
+            raise ModelFileError(f"{damaged} {error}.") from error
+        target, names = known.classes or known.target, known.feature_names_in
+        if isinstance(target, _Target) == self.outcome.decides or target is None:
+            raise ModelFileError(f"{damaged} it must hold the classes, or the unit of a number.")
+        if isinstance(target, _Target):
+            self.mean_, self.scale_ = target.mean, target.scale
         else:
-            self.mean_, self.scale_ = (
-                number_from(facts["target"][name], "target") for name in ("mean", "scale")
-            )
-            if self.scale_ <= 0.0:
-                raise ModelFileError("The file is damaged: target must have a mean and a scale.")
-        self.groups_ = _labels_from(facts["groups"], "groups")
-        self.attributes_ = tuple(map(str, facts["attributes"]))
-        self.pooled_ = tuple(map(plain_label, facts["pooled"]))
-        self.unknown_ = tuple(map(plain_label, facts["unknown"]))
-        self.n_unknown_ = int(number_from(facts["n_unknown"], "n_unknown", least=0.0))
-        # False where the groups were probabilities. Files of earlier versions lack it.
-        self.at_prediction = bool(facts.get("at_prediction", True)) and self.at_prediction
-        self.n_features_in_ = facts["n_features_in"]
-        if type(self.n_features_in_) is not int or not 1 <= self.n_features_in_ <= _MOST_COLUMNS:
+            if len(target) != 2 and not self.several:
+                raise ModelFileError(f"{damaged} there must be two classes, not {len(target)}.")
+            self.classes_ = np.array(target)
+            self._name_classes()
+        if not (_all_differ(known.groups) and _all_differ(known.classes or ())):
+            raise ModelFileError(f"{damaged} groups and classes must be labels that all differ.")
+        if names is not None and len(names) != known.n_features_in:
             raise ModelFileError(
-                f"The file is damaged: n_features_in is {facts['n_features_in']!r}."
+                f"{damaged} feature_names_in must name {known.n_features_in} columns, and names "
+                f"{len(names)}."
             )
-        names = facts["feature_names_in"]
-        if names is not None:
-            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-                raise ModelFileError("feature_names_in is damaged: it must be a list of names.")
-            if len(names) != self.n_features_in_:
-                raise ModelFileError(
-                    f"feature_names_in is damaged: it must name {self.n_features_in_} columns, and "
-                    f"names {len(names)}."
-                )
+        for name in ("groups", "attributes", "pooled", "unknown", "n_unknown", "n_features_in"):
+            setattr(self, f"{name}_", getattr(known, name))
         self.feature_names_in_ = names
+        # False where the groups were probabilities. Files of earlier versions lack it.
+        self.at_prediction = known.at_prediction and self.at_prediction
         encoder = facts["encoder"]
         self.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
+
+
+_Label = str | int | float | bool | None
+_Labels = Annotated[tuple[_Label, ...], msgspec.Meta(min_length=2, max_length=_MOST_COLUMNS)]
+
+
+class _Target(msgspec.Struct):
+    """The unit in which a number is learned."""
+
+    mean: float
+    scale: Annotated[float, msgspec.Meta(gt=0.0)]
+
+
+class _Facts(msgspec.Struct):
+    """What a saved model holds about its training table."""
+
+    groups: _Labels
+    attributes: tuple[str, ...]
+    pooled: tuple[_Label, ...]
+    unknown: tuple[_Label, ...]
+    n_unknown: Annotated[int, msgspec.Meta(ge=0)]
+    n_features_in: Annotated[int, msgspec.Meta(ge=1, le=_MOST_COLUMNS)]
+    feature_names_in: list[str] | None
+    at_prediction: bool = True
+    classes: _Labels | None = None
+    target: _Target | None = None
+
+
+def _all_differ(labels: Sequence[Any]) -> bool:
+    return None not in labels and len(set(labels)) == len(labels)
 
 
 def refuse_leaks(table: Table, groups: Groups) -> None:
@@ -1014,13 +1011,3 @@ def _folded(label: Any) -> str:
 def _and(labels: Sequence[Any]) -> str:
     shown = [repr(label) for label in labels[:20]]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _labels_from(values: Any, what: str) -> tuple[Any, ...]:
-    """Return two or more different labels; raise if the values are anything else."""
-    if not isinstance(values, list) or not 2 <= len(values) <= _MOST_COLUMNS:
-        raise ModelFileError(f"The file is damaged: {what} must be a list of labels.")
-    found = tuple(map(plain_label, values))
-    if len(set(found)) < len(found) or any(value is None for value in found):
-        raise ModelFileError(f"The file is damaged: {what} must be labels that all differ.")
-    return found

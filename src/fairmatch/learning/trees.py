@@ -19,7 +19,7 @@ from fairmatch.learning.estimator import (
     documented,
     store,
 )
-from fairmatch.learning.penalties import Transport, TreePenalty
+from fairmatch.learning.penalties import TreePenalty
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
     Columns,
@@ -577,6 +577,7 @@ class BoostedTrees(FairEstimator):
     """
 
     _sees: ClassVar[str] = "codes"
+    _maps: ClassVar[tuple[str, ...]] = ("predicted", "marginal", "joint")
     _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
     _searches: ClassVar[bool] = True
@@ -655,18 +656,6 @@ class BoostedTrees(FairEstimator):
             return getattr(penalties[0], "coupling", None) if shared else None
 
         return Prepared(train, matched)
-
-    def _transport(self) -> Transport:
-        return Transport(
-            self.transport,
-            self._outcome,
-            self.criterion,
-            self.reference,
-            names=("predicted", "marginal", "joint"),
-            unseen=self._unseen_scores,
-            match_rows=self.match_rows,
-            random_state=self.random_state,
-        )
 
     def _unseen_scores(self, people: People) -> FloatArray:
         settings = self._settings()

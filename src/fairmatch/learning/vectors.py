@@ -66,19 +66,25 @@ class VectorAlignment:
         shares = sizes / sizes.sum()
         groups = [joined_points(scores[rows], weight.take(rows).values, _POINTS) for rows in every]
         support, mass = joined_points(scores, weight.values, _SUPPORT)
+
+        def plans() -> list[FloatArray]:
+            """Return the cheapest transport plan from the support to every group."""
+            return [
+                cheapest_plan(mass, own, cdist(support, points, "sqeuclidean"))[0]
+                for points, own in groups
+            ]
+
         for _ in range(_ROUNDS):
-            plans = [_plan(mass, own, support, points) for points, own in groups]
             means = [
                 plan @ points / mass[:, None]
-                for plan, (points, _) in zip(plans, groups, strict=True)
+                for plan, (points, _) in zip(plans(), groups, strict=True)
             ]
             new = sum(share * mean for share, mean in zip(shares, means, strict=True))
             change, support = float(np.abs(new - support).max()), np.asarray(new)
             if change < 1e-6:
                 break
-        plans = [_plan(mass, own, support, points) for points, own in groups]
         moved = tuple(
-            plan.T @ support / own[:, None] for plan, (_, own) in zip(plans, groups, strict=True)
+            plan.T @ support / own[:, None] for plan, (_, own) in zip(plans(), groups, strict=True)
         )
         points = tuple(points for points, _ in groups)
         return cls(people.groups.labels, points, moved, shares, people.groups.attributes)
@@ -99,10 +105,3 @@ class VectorAlignment:
             aligned[rows] += strength * shift
         np.clip(aligned, 0.0, 1.0, out=aligned)
         return np.asarray(aligned / aligned.sum(axis=1, keepdims=True))
-
-
-def _plan(
-    mass: FloatArray, other: FloatArray, support: FloatArray, points: FloatArray
-) -> FloatArray:
-    """Return the cheapest transport plan between two weighted sets of points."""
-    return cheapest_plan(mass, other, cdist(support, points, "sqeuclidean"))[0]

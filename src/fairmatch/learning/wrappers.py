@@ -25,7 +25,6 @@ from fairmatch.learning.learners import (
     check_columns,
     fresh,
 )
-from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import Columns, EncodedTable, SmallGroups, encoded, labels_of
 from fairmatch.learning.smoothing import Smoother
 from fairmatch.matching.coupling import Coupling
@@ -320,16 +319,6 @@ class SmoothedModel(Wrapper):
         check_number("score_weight", self.score_weight, "[0, inf)")
         # A classifier learns soft targets by weights of rows, and a regressor does so directly.
         Learner(self.estimator, self._outcome).check(weighted=self._outcome.decides)
-
-    def _transport(self) -> Transport:
-        return Transport(
-            self.transport,
-            self._outcome,
-            self.criterion,
-            self.reference,
-            match_rows=self.match_rows,
-            random_state=self.random_state,
-        )
 
     def _match(self, people: People) -> Coupling:
         if self.score_weight > 0.0:
