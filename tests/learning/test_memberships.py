@@ -79,6 +79,7 @@ def table(n_rows=2000, seed=0):
     return X, y, np.where(is_a, "a", "b")
 
 
+@pytest.mark.filterwarnings("ignore:The model that is kept accepts")
 @pytest.mark.parametrize(
     "model",
     [
