@@ -581,23 +581,12 @@ class GroupThresholds:
         for code, threshold in enumerate(self.thresholds.tolist()):
             rows = codes == code
             accepted = scores[rows] >= threshold
-            inside = np.clip(_centred(threshold)(scores[rows]), 0.0, 1.0)
+            knots = [0.0, min(max(threshold, 0.0), 1.0), 1.0]
+            inside = np.interp(scores[rows], knots, [0.0, 0.5, 1.0])
             # Rounding near a threshold must not change a decision.
             below = np.minimum(inside, np.nextafter(0.5, 0.0))
             bent[rows] = np.where(accepted, np.maximum(inside, 0.5), below)
         return bent
-
-
-def _centred(threshold: float) -> Curve:
-    """Return the curve that maps 0 to 0, a threshold to one half, and 1 to 1.
-
-    A threshold outside (0, 1) leaves only one side of one half.
-    """
-    if threshold <= 0.0:
-        return Curve(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
-    if threshold >= 1.0:
-        return Curve(np.array([0.0, 1.0]), np.array([0.0, 0.5]))
-    return Curve(np.array([0.0, threshold, 1.0]), np.array([0.0, 0.5, 1.0]))
 
 
 def _smallest_count(people: People, criterion: Criterion) -> float:
@@ -866,21 +855,8 @@ class ScoreAdjustment:
             "version": _VERSION,
             "decisions": self.decisions,
             "several_classes": self.n_classes > 2,
-            "strength": self.strength,
-            "pooled": self.pooled,
-            "ignored": self.ignored,
-            "parts": self.parts,
-            "given": self.given,
-            "pooling": self.pooling,
-            "within": [
-                {
-                    "stratum": code,
-                    "strength": own.strength,
-                    "parts": own.parts,
-                    "ignored": own.ignored,
-                }
-                for code, own in self.within.items()
-            ],
+            **vars(self),
+            "within": [{"stratum": code, **vars(own)} for code, own in self.within.items()],
         }
         try:
             text = json.dumps(content, allow_nan=False, default=_plain)
@@ -923,15 +899,21 @@ class ScoreAdjustment:
         try:
             saved = msgspec.convert(content, _File)
             kind: Any = _PARTS[saved.decisions, saved.several_classes]
-            (whole, *others) = (
-                cls(msgspec.convert(own.parts, kind, dec_hook=_array), own.strength,
-                    ignored=own.ignored) for own in (saved, *saved.within)
-            )  # fmt: skip
-            within: dict[int, Any] = dict(
-                zip([own.stratum for own in saved.within], others, strict=True)
+            adjustments = {
+                one.stratum: cls(
+                    msgspec.convert(one.parts, kind, dec_hook=_array),
+                    one.strength,
+                    ignored=one.ignored,
+                )
+                for one in (*saved.within, saved)
+            }
+            return replace(
+                adjustments.pop(saved.stratum),
+                pooled=saved.pooled,
+                given=saved.given,
+                pooling=saved.pooling,
+                within=dict(adjustments),
             )
-            return replace(whole, pooled=saved.pooled, given=saved.given, pooling=saved.pooling,
-                           within=within)  # fmt: skip
         except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(
                 f"{file} is damaged ({error}). Save the adjustment again."

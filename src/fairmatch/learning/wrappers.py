@@ -90,21 +90,9 @@ class Wrapper(FairEstimator):
         return TableEncoder(missing="encode") if self._matches else None
 
     def _reader(self) -> WholeTableReader:
-        return WholeTableReader(
-            type(self).__name__,
-            self._outcome,
-            self.sensitive_column,
-            self.sensitive_at_prediction,
-            self._encoder(),
-            small_groups=self.small_groups,
-            unknown=self.unknown,
-            estimated=self._estimated,
-            optional=self._matches,
-            adds_groups=not self.prefit,
-            several=self._several,
-            given=self.given,
-            similarity=self.similarity,
-        )
+        known = vars(super()._reader())
+        known |= {"optional": self._matches, "adds_groups": not self.prefit}
+        return WholeTableReader(**known)
 
     def _learner(self) -> Learner:
         """Return the user's learner, with the classes or the unit of the rows of the fit."""

@@ -70,8 +70,15 @@ class Loss:
     derivatives: Callable[[FloatArray, FloatArray], Derivatives] = field(compare=False)
     n_margins: int = 1  #: How many margins a row has.
 
+    # A file holds the name of a loss and never its functions.
+    def __getstate__(self) -> dict[str, Any]:
+        return {"name": self.name, "n_margins": self.n_margins}
 
-# The functions have names, so that losses can be pickled.
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        known = {"logistic": LOGISTIC, "squared": SQUARED}.get(state["name"])
+        vars(self).update(vars(known or softmax_loss(state["n_margins"])))
+
+
 def _log_odds(labels: FloatArray, mass: FloatArray) -> float:
     share = np.clip(np.average(labels, weights=mass), 1e-15, 1.0 - 1e-15)
     return float(np.log(share / (1.0 - share)))
