@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -91,10 +90,6 @@ class ScoreTerm:
 
         source, target = side(score0, level[0]), side(score1, level[1])
         return cls(price, source, target)
-
-    def first(self, count0: int, count1: int) -> ScoreTerm:
-        """Return the term of the first atoms of both groups."""
-        return ScoreTerm(self.price, self.source.first(count0), self.target.first(count1))
 
     def excess(self, i: Index | slice, j: Index | slice) -> Floats:
         """Compute the excess of pairs, without rounding."""
@@ -215,27 +210,23 @@ class Problem:
         other.precision, other._product = self.precision, self._product
         return other
 
-    def sample(self, count: int) -> Problem:
-        """Return the problem of the first atoms of each group, which are in random order."""
-        term = self.term and self._softened().first(count, count)
-        return Problem(self.source.first(count), self.target.first(count), self.code_square, term)
+    def first(self, count0: int, count1: int) -> Problem:
+        """Return the problem of the first atoms of each group, which are in random order.
 
-    def across(self, sample: Problem) -> Problem:
-        """Return the problem of a sample's source atoms and all target atoms."""
-        term = self.term and self._softened().first(sample.n0, self.n1)
-        return Problem(sample.source, self.target, self.code_square, term)
+        It needs all pairs, so forbidden ones get a price.
+        """
+        term = self.term
+        if term is not None:
+            spread = float(np.ptp(term.source.score)) + float(np.ptp(term.target.score))
+            price = min(term.price, SOFT * self.spread / spread if spread > 0.0 else 0.0)
+            term = ScoreTerm(price, term.source.first(count0), term.target.first(count1))
+        atoms = self.source.first(count0), self.target.first(count1)
+        return Problem(*atoms, self.code_square, term)
 
     @property
     def spread(self) -> float:
         """Sum of the mean squared lengths of the points of both groups."""
         return float(self.a @ self.xx + self.b @ self.zz) / float(self.total)
-
-    def _softened(self) -> ScoreTerm:
-        """Return the score term with a finite price, because a sample needs forbidden pairs."""
-        assert self.term is not None
-        spread = sum(float(np.ptp(own.score)) for own in (self.term.source, self.term.target))
-        price = SOFT * self.spread / spread if spread > 0.0 else 0.0
-        return replace(self.term, price=min(self.term.price, price))
 
     def centred(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
         """Return potentials centred in every component. Reduced costs of allowed pairs stay."""
@@ -379,27 +370,21 @@ class Problem:
 
     def value(self, u: Floats, v: Floats) -> float:
         """Return the dual value of potentials. It is rounded only once, as they may cancel."""
-        terms = chain(*_exact_products(self.a, u), *_exact_products(self.b, v))
-        return math.fsum(terms) / float(self.total)
+        terms = [*_exact_products(self.a, u), *_exact_products(self.b, v)]
+        return math.fsum(np.concatenate(terms).tolist()) / float(self.total)
 
     def plan_cost(self, i: Index, j: Index, flow: Floats) -> float:
         """Return the cost of a plan."""
         return float(self.arc_costs(i, j) @ flow / self.total)
 
 
-def _exact_products(one: Floats, other: Floats) -> tuple[list[float], list[float]]:
+def _exact_products(one: Floats, other: Floats) -> tuple[Floats, Floats]:
     """Return rounded products and their rounding errors, by Dekker's algorithm."""
     product = one * other
-    high, low = zip(*(_halves(factor) for factor in (one, other)), strict=True)
+    high = [(2.0**27 + 1.0) * own - ((2.0**27 + 1.0) * own - own) for own in (one, other)]
+    low = one - high[0], other - high[1]  # the digits are halved, so that products are exact
     rest = high[0] * high[1] - product + high[0] * low[1] + low[0] * high[1] + low[0] * low[1]
-    return product.tolist(), rest.tolist()
-
-
-def _halves(values: Floats) -> tuple[Floats, Floats]:
-    """Split floats into two parts with half the digits each, whose products are exact."""
-    scaled = values * (2.0**27 + 1.0)
-    high = scaled - (scaled - values)
-    return high, values - high
+    return product, rest
 
 
 def unit_count(a: Floats, b: Floats) -> int:
@@ -797,8 +782,9 @@ def _first_potentials(problem: Problem) -> tuple[Floats, Floats]:
     v = np.zeros(problem.n1)
     largest = max(problem.n0, problem.n1)
     if largest > _LEVEL_MIN:
-        sample = problem.sample(largest // _LEVEL_RATIO)
-        v = column_minima(problem.across(sample), solve(sample, _LEVEL_TOLERANCE).potential)
+        count = largest // _LEVEL_RATIO
+        u = solve(problem.first(count, count), _LEVEL_TOLERANCE).potential
+        v = column_minima(problem.first(count, problem.n1), u)
         # An outlier may have any potential up to its distance. A small one keeps more digits.
         v = np.minimum(v, np.median(np.abs(v)) / _FINE)
     return row_minima(problem, v), v

@@ -73,19 +73,10 @@ def solve_transport(
 class Transport:
     r"""Two groups that are ready to be matched, once or at several prices of their score gap.
 
-    Parameters
-    ----------
-    source_points, target_points : array_like of shape (n0, d) and (n1, d), or Points
-        Finite coordinates of the points of each group, or numbers and category codes.
-    source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
-        Non-negative masses that sum to one. By default they are uniform.
-    units : pair of arrays, optional
-        Masses as whole numbers with the same sum, used instead of masses and scores.
-    scores : pair of arrays, optional
-        Scores in [0, 1] of both groups, which are needed to solve at a price.
-    random_state : int
-        Seed of the samples from which column generation takes its first potentials. If several
-        plans are optimal, the seed decides which of them is found.
+    Masses are not negative and sum to one; by default they are uniform. ``units`` are masses as
+    whole numbers with the same sum, used instead of masses and scores. ``scores`` in [0, 1] of both
+    groups are needed to solve at a price. If several plans are optimal, ``random_state`` decides
+    which of them is found.
 
     Notes
     -----
@@ -189,18 +180,11 @@ class Transport:
     ) -> TransportPlan:
         """Return an optimal plan of at most ``2 * (n0 + n1)`` pairs.
 
-        Parameters
-        ----------
-        price : float
-            The cost of one unit of mean score gap beyond the least possible one. An infinite price
-            allows only plans with the least possible gap.
-        near : TransportPlan, optional
-            A plan at a near price, from which the search starts.
-        tolerance : float
-            Largest relative gap ``(cost - bound) / cost`` of the returned plan.
-        on_unproven : {"raise", "return"}
-            What to do with a plan whose gap is not proven to be within the tolerance: raise
-            `SolverError`, or return the plan with its true bound.
+        ``price`` is the cost of one unit of mean score gap beyond the least possible one. An
+        infinite price allows only plans with the least possible gap. ``near`` is a plan at a near
+        price, from which the search starts. If the relative gap ``(cost - bound) / cost`` is not
+        proven to be within the tolerance, this is a `SolverError`, or the plan is returned with its
+        true bound.
         """
         check_number("tolerance", tolerance, "(0, 1)")
         found, problem = self._at_price(price, tolerance, None if near is None else near.potential)
