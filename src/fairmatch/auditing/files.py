@@ -361,11 +361,8 @@ def _model_scores(
 
 def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> Audit:
     """Return an audit that records its source file, and how the columns were read."""
+    settings = {} if accepted is None else {"accepted": accepted}
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    provenance = replace(found.provenance, source=Path(path).name, source_sha256=digest)
-    if accepted is not None:
-        settings = {**provenance.settings, "accepted": accepted}
-        provenance = replace(provenance, settings=settings)
     notes = list(found.notes)
     for column in read.columns:
         if column.role == "sensitive" and column.n_missing:
@@ -374,17 +371,29 @@ def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> A
                 f"For {column.n_missing:,} people {column.name!r} is missing. They are shown as "
                 f"unknown, and are compared with nobody.{words}"
             )
-    attributes = tuple(read.named("sensitive"))
+    found = replace(found, columns=read.columns, notes=tuple(notes))
+    return from_source(found, Path(path).name, digest, read.named("sensitive"), settings)
+
+
+def from_source(
+    found: Audit, name: str, digest: str, attributes: Sequence[str], settings: Mapping[str, Any]
+) -> Audit:
+    """Return an audit that records where the people are from, and how they were read."""
 
     def named(tables: tuple[ImpactTable, ...]) -> tuple[ImpactTable, ...]:
-        several = len(attributes) > 1
-        return tables if several else tuple(replace(own, attributes=attributes) for own in tables)
+        """Name a single attribute; several are named already."""
+        one = tuple(attributes)
+        return tuple(replace(own, attributes=one) for own in tables) if len(one) == 1 else tables
 
+    provenance = replace(
+        found.provenance,
+        source=name,
+        source_sha256=digest,
+        settings={**found.provenance.settings, **settings},
+    )
     return replace(
         found,
         provenance=provenance,
-        columns=read.columns,
-        notes=tuple(notes),
         impact=named(found.impact),
         stages=tuple(replace(one, impact=named(one.impact)) for one in found.stages),
     )

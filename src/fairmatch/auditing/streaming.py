@@ -22,6 +22,7 @@ import pandas as pd
 
 from fairmatch.auditing.audit import audit
 from fairmatch.auditing.facts import Audit
+from fairmatch.auditing.files import from_source
 from fairmatch.auditing.people import MOST_MISSING, label_texts, read_top
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import check_names
@@ -135,10 +136,6 @@ class ParquetFiles:
                     "the same columns of the same types. Write them again, or leave this one out."
                 )
         return first
-
-    def check(self, names: Sequence[str]) -> None:
-        """Raise unless the files have these columns."""
-        check_names(names, list(self.columns), table=self.pattern)
 
     def ask(self, query: str, **values: Any) -> pd.DataFrame:
         """Return the result of a query."""
@@ -448,7 +445,7 @@ def audit_dataset(
             "one.",
             parameter="y_score",
         )
-    files.check([name for name, _ in roles.named()])
+    check_names([name for name, _ in roles.named()], list(files.columns), table=pattern)
     step = progress or (lambda name: None)
     step("counting")
     data = ScoredFiles(files, roles)
@@ -499,9 +496,7 @@ def audit_dataset(
 
 def _labels(column: pd.Series[Any], positive: Any) -> Any:
     """Return 1 for the positive label, 0 for the other, and NaN where it is missing."""
-    return (column == positive).to_numpy(dtype=float, na_value=np.nan) + np.where(
-        column.isna(), np.nan, 0.0
-    )
+    return np.where(column.isna(), np.nan, (column == positive).to_numpy(float, na_value=np.nan))
 
 
 def _groups(table: pd.DataFrame, names: Sequence[str]) -> Any:
@@ -520,20 +515,10 @@ def _joined(
 ) -> Audit:
     """Return one audit made of the facts about everybody and the facts about the sample."""
     matched = tuple(gap for gap in drawn.gaps if gap.name == "matched_parity_gap")
-    impact = whole.impact
-    if len(data.attributes) == 1:
-        impact = tuple(replace(table, attributes=tuple(data.attributes)) for table in impact)
-    provenance = replace(
-        whole.provenance,
-        source=f"{data.files.pattern} ({len(data.files.files)} files)",
-        source_sha256=_digest(data.files.files),
-        features_sha256=drawn.provenance.features_sha256,
-        settings={
-            **whole.provenance.settings,
-            "described_by": drawn.provenance.settings["described_by"],
-            **words,
-        },
-    )
+    described = {"described_by": drawn.provenance.settings["described_by"], **words}
+    source = f"{data.files.pattern} ({len(data.files.files)} files)"
+    digest = _digest(data.files.files)
+    whole = from_source(whole, source, digest, data.attributes, described)
     # What both say is said with the numbers of everybody.
     told = {_NUMBERS.sub("", note) for note in whole.notes}
     own = [note for note in drawn.notes if _NUMBERS.sub("", note) not in told]
@@ -553,11 +538,10 @@ def _joined(
         ),
         subsets=drawn.subsets,
         individuals=drawn.individuals,
-        provenance=provenance,
+        provenance=replace(whole.provenance, features_sha256=drawn.provenance.features_sha256),
         columns=read.columns,
         leaks=drawn.leaks,
         notes=(first, *notes, *whole.notes, *own),
-        impact=impact,
     )
 
 

@@ -467,16 +467,14 @@ def split_people(data: Audited, n_most: int, order: IndexArray) -> tuple[Part, P
         return parts[0], parts[1]
     n_rows = len(data.scores)
     drawn = order[generator.permutation(n_rows)]
-    n_search = min(n_rows // 2, n_most)
-    halves = np.sort(drawn[:n_search]), np.sort(drawn[n_search:])
-    if weights.persons is not None:  # the two halves share no person
-        persons = weights.persons[drawn]
-        _, at, of = np.unique(persons, return_index=True, return_inverse=True)
-        # People are taken in the order of their first rows, until half of the rows are taken.
-        place = np.argsort(np.argsort(at))[of]
-        upto = np.cumsum(np.bincount(place))
-        is_searched = place < np.searchsorted(upto, n_search, side="right")
-        halves = np.sort(drawn[is_searched]), np.sort(drawn[~is_searched])
+    persons = np.arange(n_rows) if weights.persons is None else weights.persons[drawn]
+    _, at, of = np.unique(persons, return_index=True, return_inverse=True)
+    # The two halves share no person. People are taken in the order of their first rows, until half
+    # of the rows are taken.
+    place = np.argsort(np.argsort(at))[of]
+    upto = np.cumsum(np.bincount(place))
+    is_searched = place < np.searchsorted(upto, min(n_rows // 2, n_most), side="right")
+    halves = np.sort(drawn[is_searched]), np.sort(drawn[~is_searched])
     kept = [half[data.place[half] >= 0] for half in halves]
     return Part(kept[0], weights.take(kept[0])), Part(kept[1], weights.take(kept[1]))
 

@@ -412,10 +412,7 @@ def match_people(
         own.check_groups(groups)
         found.append(
             replace(
-                own,
-                source_index=rows[own.source_index],
-                target_index=rows[own.target_index],
-                n_rows=len(people),
+                own.renumbered(rows, len(people)),
                 label=part.label,
                 weight=part.weight,
                 stratum=people.stratum(part),
