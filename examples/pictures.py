@@ -76,7 +76,7 @@ def draw_tradeoff(path: Path) -> None:
     axes.plot(*zip(*points, strict=True), "s--", markersize=4, label="fairlearn's reduction")
     axes.set(xlabel="gap of selection rates (ΔDP)", ylabel="accuracy", xlim=(0, None))
     axes.set_title(
-        f"Boosted trees on Adult: {len(X_test):,} people whom no model has seen", fontsize=10
+        f"Boosted trees on Adult: {len(X_test):,} held-out people", fontsize=10
     )
     axes.legend(loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
