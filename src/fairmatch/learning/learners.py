@@ -17,13 +17,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.learning.reading import (
     Reader,
     as_list,
-    column_names,
+    check_lengths,
     group_columns,
     labels_of,
     table_width,
@@ -31,7 +31,7 @@ from fairmatch.learning.reading import (
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Points, Table, read_points
 from fairmatch.people.groups import listed
-from fairmatch.people.outcome import Outcome, read_vectors
+from fairmatch.people.outcome import Outcome, column_names, read_vectors
 from fairmatch.people.people import IndexArray, People
 
 # Learners that can be fitted on probabilities. For each library and class: the class to fit
@@ -407,11 +407,7 @@ class WholeTableReader(Reader):
     ) -> SeenRows:
         """Return rows in the form that the learner sees."""
         seen = table.native
-        if codes is not None and len(codes) != _num_samples(seen):
-            raise InputError(
-                f"sensitive_features has {len(codes)} rows, X has {_num_samples(seen)}. Pass one "
-                "group for every row of X."
-            )
+        check_lengths(seen, codes)
         if codes is not None and self.columns is None and self.adds_groups:
             seen = add_columns(seen, group_columns(codes, len(self.groups_)))
         strata = self.strata(table)

@@ -60,7 +60,13 @@ from fairmatch.people.groups import (
 )
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.memberships import GroupProbabilities
-from fairmatch.people.outcome import PROBABILITY, Outcome, class_codes, class_outcome
+from fairmatch.people.outcome import (
+    PROBABILITY,
+    Outcome,
+    class_codes,
+    class_outcome,
+    column_names,
+)
 from fairmatch.people.people import IndexArray, Labels, People
 from fairmatch.people.similarity import (
     Similarity,
@@ -182,12 +188,6 @@ def tell_unknown(groups: Groups) -> None:
             "them.",
             UnknownGroupWarning,
         )
-
-
-def column_names(X: Any) -> list[Any] | None:
-    """Return the names of a table's columns, or None for an array."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    return None if names is None else list(names)
 
 
 def table_width(X: Any) -> int:
@@ -438,9 +438,8 @@ def read_targets(y: ArrayLike) -> FloatArray:
 class Reader:
     """What reads the arguments of one model, in `fit` and for new rows.
 
-    `read` parses the arguments of `fit` into People. `fit` learns the encoding of some of these
-    people and returns them as the learner sees them; `encode` does the same for people who were
-    held out. `read_new` and `inputs` read new rows as in training.
+    `read` parses the arguments of `fit` into People. `fit` learns their encoding and returns them
+    as the learner sees them. `read_new` and `inputs` read new rows as in training.
     """
 
     who: str  #: Name of the model's class, for errors.
@@ -598,8 +597,10 @@ class Reader:
         rows by position.
         """
         if people.labels is not None and not self.outcome.decides:
-            self._fit_scale(people.labels.values, people.weights)
-            people = replace(people, labels=self._standardised(people.labels))
+            numbers = people.labels.values
+            self._fit_scale(numbers, people.weights)
+            standard = replace(people.labels, values=(numbers - self.mean_) / self.scale_)
+            people = replace(people, labels=standard)
         if people.weights is not None and not people.weights.all() and not coupled:
             # Rows without weight must not influence ranges, bins or folds.
             people = people.take(np.flatnonzero(people.weights))
@@ -611,7 +612,14 @@ class Reader:
         self.alike_ = self._read_similarity(people)
         if self._has_own_encoder and not self.at_prediction:
             refuse_leaks(Table(points.dense()), people.groups)
-        return self._seen(people, points)
+        codes = people.groups.codes if self.at_prediction else None
+        inputs = self.inputs(people.table, codes, points)
+        embedding = people.embedding
+
+        def alike() -> Points:
+            return self.matched_on(points) if embedding is None else Points(embedding)
+
+        return replace(people, table=EncodedTable(inputs, alike, len(people)))
 
     def pooled_strata(self, strata: Codes) -> Codes:
         """Return strata as a model learns them: those that were small in fit are one."""
@@ -662,30 +670,6 @@ class Reader:
                 "target that differs between people."
             )
         self.mean_, self.scale_ = float(mean), float(scale)
-
-    def _standardised(self, labels: Labels) -> Labels:
-        return replace(labels, values=(labels.values - self.mean_) / self.scale_)
-
-    def encode(self, people: People) -> People:
-        """Return people whom `read` has parsed and `fit` has not seen, as the learner sees them."""
-        table = people.table
-        assert table is not None
-        if people.labels is not None and not self.outcome.decides:
-            people = replace(people, labels=self._standardised(people.labels))
-        return self._seen(people, lambda: self.points(table))
-
-    def _seen(self, people: People, points: Points | Callable[[], Points]) -> People:
-        assert people.table is not None
-        codes = people.groups.codes if self.at_prediction else None
-        ready = None if callable(points) else points
-        inputs = self.inputs(people.table, codes, ready)
-
-        def alike() -> Points:
-            if people.embedding is not None:
-                return Points(people.embedding)
-            return self.matched_on(points() if callable(points) else points)
-
-        return replace(people, table=EncodedTable(inputs, alike, len(people)))
 
     @property
     def _has_own_encoder(self) -> bool:
@@ -997,10 +981,10 @@ def refuse_leaks(table: Table, groups: Groups) -> None:
 
 def check_lengths(inputs: Any, codes: NDArray[Any] | None) -> None:
     """Raise unless there is one group for every row; None means that no groups are used."""
-    if codes is not None and len(codes) != len(inputs):
+    if codes is not None and len(codes) != _num_samples(inputs):
         raise InputError(
-            f"sensitive_features has {len(codes)} rows, X has {len(inputs)}. Pass one group for "
-            "every row of X."
+            f"sensitive_features has {len(codes)} rows, X has {_num_samples(inputs)}. Pass one "
+            "group for every row of X."
         )
 
 

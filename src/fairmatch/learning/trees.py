@@ -345,7 +345,7 @@ def _unusable(given: dict[str, Any], *, real: bool) -> Iterator[tuple[str, str]]
 # Parameters of LightGBM with which a tree depends on nothing but the margins before it.
 _STEADY = {
     *(*lgb.LGBMModel().get_params(), "deterministic", "force_row_wise", "force_col_wise"),
-    *("num_class", "objective", "seed", "num_threads", "feature_pre_filter", "verbosity"),
+    *("seed", "num_threads", "feature_pre_filter", "verbosity"),
 }
 
 
@@ -370,21 +370,22 @@ class TreeTrainer:
         patience: int | None = None,
     ) -> None:
         self.settings, self.warmup, self.patience = settings, warmup, patience
-        self.base_margin = loss.start(labels_of(people).values, people.mass)
-        self.n_classes = np.size(self.base_margin)
-        if self.n_classes > 1:
-            more = {**settings.parameters, "num_class": self.n_classes, "objective": "none"}
-            self.settings = settings = replace(settings, parameters=more)
-        sizes = [len(part) for part in (people, held_out) if part]
-        width = (self.n_classes,) if self.n_classes > 1 else ()
-        self.start = [np.full((size, *width), self.base_margin) for size in sizes]
-        inputs, labels = encoded(people).inputs, labels_of(people).values
-        given: dict[str, Any] = {"categorical_feature": categorical, "params": settings.parameters}
-        self.data = [lgb.Dataset(inputs, labels, init_score=self.start[0], **given)]
-        if held_out is not None:
-            inputs, labels = encoded(held_out).inputs, labels_of(held_out).values
-            given = {"init_score": self.start[1], "params": settings.parameters}
-            self.data.append(self.data[0].create_valid(inputs, labels, **given))
+        base = loss.start(labels_of(people).values, people.mass)
+        self.base_margin, self.n_classes = base, np.size(base)
+        self.parameters = {
+            **settings.parameters, "num_class": self.n_classes, "objective": "none"
+        }  # fmt: skip
+        parts = [people] if held_out is None else [people, held_out]
+        self.start = [np.full((len(part), *np.shape(base)), base) for part in parts]
+        self.data: list[lgb.Dataset] = []
+        for part, start in zip(parts, self.start, strict=True):
+            table = encoded(part).inputs, labels_of(part).values
+            given: dict[str, Any] = {"init_score": start, "params": self.parameters}
+            self.data.append(
+                self.data[0].create_valid(*table, **given)
+                if self.data
+                else lgb.Dataset(*table, categorical_feature=categorical, **given)
+            )
         self.shared: tuple[str, list[FloatArray]] | None = None
 
     def train(
@@ -394,7 +395,6 @@ class TreeTrainer:
         n_rounds, watched = self.settings.n_rounds, list[float]()
         plain = objective.penalty is None
         warmup = 0 if plain and held_out is not None else self.warmup
-        shares = 0 < warmup < n_rounds and _is_steady(self.settings.parameters)
         weight, verbose = np.array([objective.fairness_weight]), self.settings.verbose
         with TrainingProgress(n_rounds, weight, verbose=verbose, unit="round") as progress:
 
@@ -402,8 +402,10 @@ class TreeTrainer:
                 progress.update(place, lambda: objective.values(margins)[:, None])
                 return objective.derivatives(margins, penalized=place >= warmup)
 
-            def grow(first: int, end: int) -> lgb.Booster:
-                trees = lgb.Booster({**self.settings.parameters, "objective": "none"}, self.data[0])
+            def grow(first: int, end: int, start: list[FloatArray]) -> lgb.Booster:
+                for data, margins in zip(self.data, start, strict=True):
+                    data.set_init_score(margins)
+                trees = lgb.Booster(self.parameters, self.data[0])
                 for one in self.data[1:]:
                     trees.add_valid(one, "held out")
                 for place in range(first, end):
@@ -420,19 +422,16 @@ class TreeTrainer:
                         break
                 return trees
 
+            texts, first, start = list[str](), 0, self.start
             try:
-                if not shares:
-                    self._start_at(self.start)
-                    texts = [grow(0, n_rounds).model_to_string()]
-                else:
+                if 0 < warmup < n_rounds and _is_steady(self.settings.parameters):
                     if self.shared is None:
-                        self._start_at(self.start)
-                        trees = grow(0, warmup)
+                        trees = grow(0, warmup, self.start)
                         self.shared = trees.model_to_string(), _margins(trees)
-                    first, margins = self.shared
+                    text, start = self.shared
+                    texts, first = [text], warmup
                     watched[:] = [np.inf] * warmup if held_out is not None else []
-                    self._start_at(margins)
-                    texts = [first, grow(warmup, n_rounds).model_to_string()]
+                texts.append(grow(first, n_rounds, start).model_to_string())
             except lgb.basic.LightGBMError as error:
                 why = str(error).rstrip(" .\n")
                 raise InputError(
@@ -444,10 +443,6 @@ class TreeTrainer:
         best = int(np.argmin(watched)) + 1 if watched else n_rounds
         joined = _joined_trees(texts, best * self.n_classes)
         return lgb.Booster(model_str=joined), np.array(watched)
-
-    def _start_at(self, margins: list[FloatArray]) -> None:
-        for data, start in zip(self.data, margins, strict=True):
-            data.set_init_score(start)
 
 
 def _is_steady(parameters: dict[str, Any]) -> bool:

@@ -315,7 +315,7 @@ def _column_classes(
 
 def column_names(y_score: Any) -> list[Any] | None:
     """Return the names of a table's columns; None of an array."""
-    names = getattr(y_score, "columns", getattr(y_score, "column_names", None))
+    names = getattr(y_score, "column_names", getattr(y_score, "columns", None))
     return None if names is None else list(names)
 
 
