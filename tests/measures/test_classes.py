@@ -24,8 +24,7 @@ from fairmatch.measures import (
     true_positive_gap,
     wasserstein_parity_gap,
 )
-from fairmatch.measures.classes import simplex_distance
-from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.distributions import ScoredPeople, Settings, simplex_distance
 from fairmatch.measures.intervals import GroupPair
 from fairmatch.people.outcome import class_outcome, largest_class
 from fairmatch.people.people import read_people
@@ -183,7 +182,7 @@ def test_cells_change_a_distance_by_at_most_their_size(monkeypatch):
     first, second = generator.dirichlet([1, 2, 3], 700), generator.dirichlet([2, 2, 2], 700)
     groups = (first, None), (second, None)
     exact = simplex_distance(*groups)
-    monkeypatch.setattr("fairmatch.measures.classes._MOST_POINTS", 128)
+    monkeypatch.setattr("fairmatch.measures.distributions._MOST_POINTS", 128)
     assert abs(simplex_distance(*groups) - exact) < 0.02
 
 

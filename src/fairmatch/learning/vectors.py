@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from fairmatch.matching.network import cheapest_plan
-from fairmatch.measures.classes import joined_points
+from fairmatch.measures.distributions import joined_points
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.people import People
 from fairmatch.people.weights import Weights

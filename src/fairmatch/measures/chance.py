@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,18 +77,12 @@ class Alike:
         """Return the scores of all groups, the size of each, and the weights."""
         parts = [self.scored.part(code, label) for code in self.codes]
         sizes = np.array([part.weights.worth for part in parts])
-        weights = None
-        if parts[0].weights.values is not None:
-            weights = np.concatenate([part.weights.values for part in parts])
+        own = [part.weights.values for part in parts if part.weights.values is not None]
         scores = np.concatenate([part.values for part in parts])
-        return self.scored.settings.shares(scores), sizes, weights
+        return self.scored.settings.shares(scores), sizes, np.concatenate(own) if own else None
 
     def _shares(
-        self,
-        edges: FloatArray,
-        scores: FloatArray,
-        sizes: NDArray[np.int64],
-        weights: FloatArray | None,
+        self, edges: FloatArray, scores: FloatArray, sizes: Any, weights: FloatArray | None
     ) -> FloatArray:
         """Return the shares of drawn groups in cells, of shape (draws, groups, cells)."""
         cells = np.searchsorted(edges, scores, side="right")

@@ -15,6 +15,7 @@ from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
     check_count,
+    check_length,
     check_threshold,
     read_column,
     read_features,
@@ -148,10 +149,7 @@ def rank_agreement(
 def rank_correlation(
     first: FloatArray, second: FloatArray, weights: FloatArray | None = None
 ) -> float:
-    """Return Spearman's correlation of two scores of the same people; NaN if one is constant.
-
-    Importing scipy.stats, which knows no weights, would take a second.
-    """
+    """Return Spearman's correlation of two scores of the same people; NaN if one is constant."""
     weights = np.ones(len(first)) if weights is None else weights
     ranks = [_ranks(own, weights) for own in (first, second)]
     first, second = (own - np.average(own, weights=weights) for own in ranks)
@@ -323,10 +321,7 @@ def _read_mask(subset: ArrayLike, n_rows: int) -> BoolArray:
             f"subset must be a boolean mask, got dtype {mask.dtype}. Pass True for the rows in the "
             "subset, and False for the others."
         )
-    if len(mask) != n_rows:
-        raise InputError(
-            f"subset has {len(mask)} rows where {n_rows} were expected. Pass one entry per score."
-        )
+    check_length(mask, n_rows, "subset")
     return mask
 
 

@@ -117,12 +117,10 @@ def conditional_gaps(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,), or None
-        Labels of two classes, for gaps of error rates.
+    y_true, sensitive_features, sample_weight, threshold, pos_label
+        As in `true_positive_gap`, for two classes. Only gaps of error rates need labels.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1] or 0/1 decisions. With ``kind="number"``, any finite numbers such as wages.
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
     given : array-like of shape (n_rows,), or table
         The factors. Their combinations are the strata. A number with more than ten different
         values is cut into five bands of about as many rows; the labels of strata state them.
@@ -133,12 +131,6 @@ def conditional_gaps(
     weights : {"population", "reference", "mantel_haenszel"}, default="population"
         Weight of a stratum with :math:`n_1` people of the group and :math:`n_0` of the reference
         group: :math:`n_1 + n_0`, :math:`n_0`, or :math:`n_1 n_0 / (n_1 + n_0)`.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    threshold : float, default=0.5
-        A score at or above the threshold is accepted.
-    pos_label : default=1
-        The label that counts as positive.
     kind : {"probability", "number"}, default="probability"
         What the scores are. With "number", pass ``measure="mean_parity_gap"``.
 
@@ -228,7 +220,7 @@ def _gap(
         parts = own.group(source, label), own.group(target, label)
         n, m = (part.weights.total for part in parts)
         first, second = (
-            measure.level(part, settings) / unit if part.weights.total > 0.0 else None
+            measure.level_of(part, settings) / unit if part.weights.total > 0.0 else None
             for part in parts
         )
         weight = WEIGHTS[how](n, m) if min(n, m) > 0.0 else 0.0
@@ -237,7 +229,7 @@ def _gap(
         chance.append(_chance(measure, settings, *parts) / unit if weight else 0.0)
     total = sum(one.weight for one in strata)
     strata = [replace(one, weight=one.weight / total) for one in strata]
-    first, second = (measure.level(scored.part(code, label), settings) for code in codes)
+    first, second = (measure.level_of(scored.part(code, label), settings) for code in codes)
     reached = np.sum([one.sizes for one in strata if one.weight], axis=0)
     overlap = (reached / np.sum([one.sizes for one in strata], axis=0)).tolist()
     return ConditionalGap(

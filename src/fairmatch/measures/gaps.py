@@ -123,13 +123,13 @@ def _gap(
     y_true: ArrayLike | None,
     threshold: float | None = 0.5,
     bins: int | None = None,
-    **given: Any,
+    **others: Any,
 ) -> float:
     """Return the value of a measure. All arguments are those of the public function."""
     asked = MEASURES[measure]
     if asked.needs_labels:
-        given |= {"y_true": y_true, "needs_labels": True}
-    scored = read_scored(**given, settings=Settings(threshold, bins), measure=asked)
+        others |= {"y_true": y_true, "needs_labels": True}
+    scored = read_scored(**others, settings=Settings(threshold, bins), measure=asked)
     return asked.value(scored)
 
 

@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
-from fairmatch.measures.classes import distance_on, half_l1, joined_points
-from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings, bin_borders
+from fairmatch.matching.network import cheapest_plan
+from fairmatch.measures.distributions import (
+    GroupScores,
+    ScoredPeople,
+    Settings,
+    bin_borders,
+    half_l1,
+    joined_points,
+)
 from fairmatch.measures.exact import largest_gap_limit
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.outcome import Outcome
@@ -134,7 +141,7 @@ def detectable(error: float, confidence: float, power: float = 0.8) -> float:
 def fold(limits: Limits) -> Limits:
     """Return the interval of an absolute difference, given that of the signed difference."""
     low, high = limits
-    return (0.0 if low <= 0.0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+    return max(low, -high, 0.0), max(-low, high)
 
 
 def mean_interval(
@@ -525,13 +532,11 @@ def _people(weights: Weights) -> FloatArray:
 
 
 def _length(vectors: FloatArray) -> FloatArray:
-    lengths: FloatArray = np.abs(vectors).sum(axis=-1)
-    return lengths
+    return np.asarray(np.abs(vectors).sum(axis=-1))
 
 
 def _largest(vectors: FloatArray) -> FloatArray:
-    largest: FloatArray = np.abs(vectors).max(axis=-1)
-    return largest
+    return np.asarray(np.abs(vectors).max(axis=-1))
 
 
 def mean_of_rate_gaps(
@@ -753,7 +758,7 @@ def _interval_of_vectors(pair: GroupPair, name: str, confidence: float) -> Inter
         points, shares = joined_points(own.values, own.weights.values, _VECTOR_CELLS)
         cost, size = half_l1(points, points), own.weights.worth
         counts = generator.multinomial(size, shares / shares.sum(), size=_VECTOR_DRAWS)
-        wrong += [distance_on(count / size, shares, cost) for count in counts]
+        wrong += [cheapest_plan(count / size, shares, cost)[1] for count in counts]
     most = float(np.quantile(wrong, confidence))
     method = "bootstrap of each group in cells, and the triangle inequality"
     return Interval(max(value - most, low), value + most, method=method)

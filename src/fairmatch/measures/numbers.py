@@ -168,32 +168,23 @@ def dependence(
     (value, half), (most, wide) = ends
     value = max(value, 0.0)
     level = 1.0 - (1.0 - confidence) / n_cells
-    points, errors = [], np.zeros(n_cells)
-    decisions = bool(np.isin(scores, (0.0, 1.0)).all())
-    for cell in range(n_cells):
+    decides = bool(np.isin(scores, (0.0, 1.0)).all())
+    points, errors = [], []
+    for cell, mean_there in enumerate(means.tolist()):
         rows = cells == cell
-        people = len(np.unique(persons[rows]))
-        own = weights[rows] * (scores[rows] - means[cell]) / mass[cell]
-        errors[cell] = error_of_sum(own, persons[rows])
-        if decisions:
-            worth = Weights(int(rows.sum()), weights[rows], persons=persons[rows]).worth
-            limits = wilson(means[cell] * worth, worth, level)
+        who, at, by = persons[rows], numbers[rows], weights[rows]
+        n_people = len(np.unique(who))
+        errors.append(error_of_sum(by * (scores[rows] - mean_there) / mass[cell], who))
+        if decides:
+            worth = Weights(len(by), by, persons=who).worth
+            limits = wilson(mean_there * worth, worth, level)
         else:
-            off = float(stdtrit(max(people - 1.0, 1.0), (1.0 + level) / 2.0)) * errors[cell]
-            limits = float(means[cell]) - off, float(means[cell]) + off
-        points.append(
-            NumberPoint(
-                float(numbers[rows].min()),
-                float(numbers[rows].max()),
-                float(np.average(numbers[rows], weights=weights[rows])),
-                people,
-                float(means[cell]),
-                *limits,
-            )
-        )
-    low = max(value - half, 0.0)
-    if _equal(means, errors**2) > (1.0 - confidence) / 2.0:
-        low = 0.0
+            off = float(stdtrit(max(n_people - 1.0, 1.0), (1.0 + level) / 2.0)) * errors[-1]
+            limits = mean_there - off, mean_there + off
+        place = float(at.min()), float(at.max()), float(np.average(at, weights=by))
+        points.append(NumberPoint(*place, n_people, mean_there, *limits))
+    differs = _equal(means, np.square(errors)) <= (1.0 - confidence) / 2.0
+    low = max(value - half, 0.0) if differs else 0.0
     return NumberDependence(value, low, max(value + half, most + wide), tuple(points))
 
 

@@ -10,18 +10,18 @@ from fairmatch.exceptions import InputError
 from fairmatch.people.checks import check_number
 
 
-def _quantiles(confidence: float, power: float, n_comparisons: int) -> tuple[float, float]:
-    check_number("confidence", confidence, "(0, 1)")
-    check_number("power", power, "(0, 1)")
-    error = (1.0 - confidence) / max(n_comparisons, 1)
-    return -float(ndtri(error / 2.0)), float(ndtri(power))
-
-
-def _check_sizes(sizes: Sequence[float]) -> None:
+def _quantiles(
+    sizes: Sequence[float], confidence: float, power: float, n_comparisons: int
+) -> tuple[float, float]:
+    """Check the arguments; return the normal quantiles of the level and of the power."""
     if len(sizes) != 2 or not all(size > 0.0 for size in sizes):
         raise InputError(
             f"sizes must be two positive numbers of people, got {tuple(sizes)}.", parameter="sizes"
         )
+    check_number("confidence", confidence, "(0, 1)")
+    check_number("power", power, "(0, 1)")
+    error = (1.0 - confidence) / max(n_comparisons, 1)
+    return -float(ndtri(error / 2.0)), float(ndtri(power))
 
 
 def detectable_difference(
@@ -68,9 +68,8 @@ def detectable_difference(
     >>> round(detectable_difference((400, 1500)), 3), round(detectable_difference((60, 1500)), 3)
     (0.079, 0.181)
     """
-    _check_sizes(sizes)
+    at_level, at_power = _quantiles(sizes, confidence, power, n_comparisons)
     check_number("rate", rate, "[0, 1]")
-    at_level, at_power = _quantiles(confidence, power, n_comparisons)
     first, second = sizes
 
     def excess(difference: float, sign: float) -> float:
@@ -115,8 +114,7 @@ def detectable_mean_difference(
     >>> round(detectable_mean_difference((400, 1500), (0.2, 0.2)), 4)
     0.0315
     """
-    _check_sizes(sizes)
-    at_level, at_power = _quantiles(confidence, power, n_comparisons)
+    at_level, at_power = _quantiles(sizes, confidence, power, n_comparisons)
     variance = sum(own**2 / size for own, size in zip(deviations, sizes, strict=True))
     return float((at_level + at_power) * np.sqrt(variance))
 

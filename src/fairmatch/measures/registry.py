@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -38,16 +38,6 @@ from fairmatch.people.checks import FloatArray
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
 
-Level: TypeAlias = Callable[[GroupScores, Settings], Any]
-
-
-def _selection(group: GroupScores, settings: Settings) -> float:
-    return group.rate(settings)
-
-
-def _mean_score(group: GroupScores, settings: Settings) -> Any:
-    return group.mean
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -70,8 +60,8 @@ class Measure:
     #: `Interval`. It is None for measures of matched people, whose interval is that of the pairs.
     interval: IntervalMethod | None
     #: Takes the `GroupScores` of a group and the `Settings`, and returns one number. The group with
-    #: the larger number is better off.
-    level: Level = _mean_score
+    #: the larger number is better off. By default it is the selection rate, or the mean score.
+    level: Callable[[GroupScores, Settings], float] | None = None
     #: Takes the `GroupScores` of two groups and the `Settings`, and returns their gap. By default
     #: it is the absolute difference of their levels. A `Distance` says how it varies by chance too.
     distance: Callable[[GroupScores, GroupScores, Settings], float] | None = None
@@ -114,9 +104,8 @@ class Measure:
     @property
     def averages(self) -> bool:
         """Whether the levels are averages over people: selection rates or mean scores."""
-        if self.distance is not None or self.needs_coupling or self.needs_number:
-            return False
-        return self.level in (_selection, _mean_score)
+        own = self.level or self.distance or self.needs_coupling or self.needs_number
+        return not own
 
     @property
     def is_difference(self) -> bool:
@@ -138,10 +127,12 @@ class Measure:
 
     def between(self, scored: ScoredPeople, codes: tuple[int, int]) -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
+        return self._largest(scored, [codes])
+
+    def _largest(self, scored: ScoredPeople, pairs: Sequence[tuple[int, int]]) -> float:
         scored = self._compared(scored)
-        return self._joined(
-            [self._gap(scored, codes, *own) for own in self.cells(scored.settings.outcome)]
-        )
+        cells = self.cells(scored.settings.outcome)
+        return self._joined([max(self._gap(scored, pair, *own) for pair in pairs) for own in cells])
 
     def _compared(self, scored: ScoredPeople) -> ScoredPeople:
         """Return people with the scores that are compared: places of classes that are in order."""
@@ -169,11 +160,17 @@ class Measure:
             if self.distance is not None:
                 found = self.distance(first, second, own.settings)
             else:
-                apart = self.level(first, own.settings) - self.level(second, own.settings)
+                apart = self.level_of(first, own.settings) - self.level_of(second, own.settings)
                 found = float(np.abs(apart).sum()) / (2.0 if np.ndim(apart) else 1.0)
             return found / self.unit_of(own.settings)
 
         return max(scored.within_strata(codes, label, partial(gap, cell=cell)) for cell in cells)
+
+    def level_of(self, group: GroupScores, settings: Settings) -> Any:
+        """Return the level of a group: a number, or the mean vector of class probabilities."""
+        if self.level is not None:
+            return self.level(group, settings)
+        return group.rate(settings) if self.needs_decisions else group.mean
 
     def difference(self, scored: ScoredPeople, codes: tuple[int, int]) -> float:
         """Return the second group's level minus the first's, summed over the classes.
@@ -189,7 +186,7 @@ class Measure:
             return float(second - first)
 
         def difference(own: ScoredPeople, label: int | None) -> float:
-            first, second = (self.level(own.part(code, label), own.settings) for code in codes)
+            first, second = (self.level_of(own.part(code, label), own.settings) for code in codes)
             return float(second - first)
 
         return sum(
@@ -214,13 +211,7 @@ class Measure:
             return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
         if self.needs_number:
             return gap_along(scored.scores, scored.people.groups.numbers, scored.people.weights)
-        scored, pairs = self._compared(scored), list(combinations(scored.codes, 2))
-        return self._joined(
-            [
-                max(self._gap(scored, pair, *own) for pair in pairs)
-                for own in self.cells(scored.settings.outcome)
-            ]
-        )
+        return self._largest(scored, list(combinations(scored.codes, 2)))
 
     def interval_of(self, pair: GroupPair, confidence: float) -> Interval:
         """Return the interval of the gap between two groups, which holds its value."""
@@ -319,6 +310,11 @@ def _relative(measure: Measure) -> Measure:
     )
 
 
+_RATES: dict[str, Any] = {
+    "interval": interval_of_rates,
+    "limit": limit_of_rates,
+    "needs_decisions": True,
+}
 _MEASURES = (
     Measure(
         "demographic_parity_gap",
@@ -326,11 +322,8 @@ _MEASURES = (
         "Selection rates",
         "difference of the shares of selected people",
         r"|P(f \ge \tau \mid S = s) - P(f \ge \tau \mid S = s')|",
-        interval_of_rates,
-        level=_selection,
-        limit=limit_of_rates,
-        needs_decisions=True,
         several="Shares of the classes",
+        **_RATES,
     ),
     Measure(
         "mean_parity_gap",
@@ -412,12 +405,9 @@ _MEASURES = (
         "True positive rates",
         "difference of the shares selected among people with a positive label",
         r"|P(f \ge \tau \mid S = s, Y = 1) - P(f \ge \tau \mid S = s', Y = 1)|",
-        interval_of_rates,
-        level=_selection,
         labels=(True,),
-        limit=limit_of_rates,
-        needs_decisions=True,
         several="Recalls of the favourable classes",
+        **_RATES,
     ),
     Measure(
         "false_positive_gap",
@@ -425,11 +415,8 @@ _MEASURES = (
         "False positive rates",
         "difference of the shares selected among people with a negative label",
         r"|P(f \ge \tau \mid S = s, Y = 0) - P(f \ge \tau \mid S = s', Y = 0)|",
-        interval_of_rates,
-        level=_selection,
         labels=(False,),
-        limit=limit_of_rates,
-        needs_decisions=True,
+        **_RATES,
     ),
     Measure(
         "equalized_odds_gap",
@@ -437,12 +424,9 @@ _MEASURES = (
         "Both error rates",
         "mean of the two gaps of error rates",
         r"(\Delta\mathrm{TPR} + \Delta\mathrm{FPR}) / 2",
-        interval_of_rates,
-        level=_selection,
         labels=(True, False),
-        limit=limit_of_rates,
-        needs_decisions=True,
         several="Shares of the classes given the label, mean over labels",
+        **_RATES,
     ),
     Measure(
         "worst_case_odds_gap",
@@ -450,14 +434,11 @@ _MEASURES = (
         "Both error rates, worst case",
         "larger one of the two gaps of error rates",
         r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
-        partial(interval_of_rates, agg="worst_case"),
-        level=_selection,
         labels=(True, False),
         agg="worst_case",
-        limit=limit_of_rates,
-        needs_decisions=True,
         several="Shares of the classes given the label, largest over labels",
         audited=False,
+        **_RATES | {"interval": partial(interval_of_rates, agg="worst_case")},
     ),
 )
 
