@@ -156,6 +156,11 @@ def test_no_small_count_is_in_periods_and_stages(staged, tmp_path):
         assert any("invited" in str(file) for file in write_tables([found], tmp_path))
     else:
         assert small(json.loads(replace(staged, individuals=None).to_json()))
+        shown = ["x", "y"] if rare[0].n_rows < 10 else ["rare", "x", "y"]
+        assert [[own.label for own in one.groups] for one in found.periods] == [shown, shown]
+        said = [note for note in found.notes if "left out of the periods" in note]
+        assert all(note.endswith("'rare'.") for note in said)
+        assert len(said) == (rare[0].n_rows < 10)
     for file in write_tables([found], tmp_path):
         for row in csv.DictReader(file.read_text().splitlines()):
             counted = {row[name] for name in row if name == "value" or name.startswith("number")}

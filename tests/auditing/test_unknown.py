@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairmatch import audit
@@ -97,3 +98,24 @@ def test_a_note_says_how_far_the_gap_could_change():
         f"The group of 7 people (30.4%) is not known. Depending on their groups, the gap of "
         f"selection rates lies between {low:.4f} and {high:.4f}."
     )
+
+
+@pytest.mark.parametrize("word", ["?", "-", "n/a", "none"])
+def test_a_placeholder_is_no_reference_unless_it_is_named(word: str) -> None:
+    rng = np.random.default_rng(0)
+    group = rng.choice([word, "a", "b"], 900, p=[0.6, 0.2, 0.2])
+    score = np.where(group == word, 0.9, rng.random(900))
+    found = audit(score, sensitive_features=group, n_resamples=100)
+    assert found.reference in ("a", "b")
+    assert found.ratio_reference in ("a", "b")
+    assert found.impact[0].most_selected in ("a", "b")
+    assert any("reads like a missing value" in note for note in found.notes)
+    named = audit(score, sensitive_features=group, n_resamples=100, reference=word)
+    assert (named.reference, named.ratio_reference) == (word, word)
+
+
+def test_a_combination_with_a_placeholder_is_no_reference() -> None:
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 900), "race": ["?"] * 700 + ["x"] * 200})
+    found = audit(rng.random(900), sensitive_features=people, n_resamples=100)
+    assert found.reference in ("f, x", "m, x")

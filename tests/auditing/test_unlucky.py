@@ -121,3 +121,16 @@ def test_everybody_the_same_is_audited():
     X = pd.DataFrame({"a": [1.0] * 120})
     found = audit(np.full(120, 0.5), sensitive_features=["f", "m"] * 60, X=X, **QUICK)
     assert found.matching.matched_gaps[0].gap.value == 0.0
+
+
+@pytest.mark.parametrize(("selected", "words"), [(0.95, "At least 9"), (0.02, "At most ")])
+def test_a_small_gap_of_a_model_that_treats_nearly_all_alike_is_noted(selected, words):
+    rng = np.random.default_rng(0)
+    groups, label = rng.choice(list("abc"), 3000), np.arange(3000) % 5 < 2
+    score = (rng.random(3000) < selected).astype(float)
+    found = audit(score, sensitive_features=groups, y_true=label, n_resamples=100)
+    (note,) = [note for note in found.notes if "treated alike" in note]
+    assert note.startswith(words)
+    assert "40% of the people have the favourable label" in note
+    same = audit(score, sensitive_features=groups, y_true=score, n_resamples=100)
+    assert not any("treated alike" in note for note in same.notes)

@@ -854,6 +854,7 @@ def _hints(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]:
         )
     if not data.decides or settings.favourable == "low":
         return
+    yield from _alike_notes(data, groups)
     words = set(re.findall(r"[^\W\d_]+", data.name.casefold()))
     advice = (
         "If a high score is bad for a person, pass favourable='low' (--favourable low), so that "
@@ -864,6 +865,32 @@ def _hints(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]:
         yield f"The score is called {data.name!r}, which sounds like a {found[0]}. {advice}"
     elif limits and max(limits) < 0.5:
         yield f"People with a positive label have lower scores than others. {advice}"
+
+
+# A model treats nearly all people alike if it selects more, or fewer, than these shares of a group.
+# A note says so if the share of favourable labels is as far from them as the third number.
+_NEARLY_ALL, _NEARLY_NONE, _FAR = 0.85, 0.05, 0.15
+
+
+def _alike_notes(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]:
+    """Yield a note on a model that selects nearly everybody, or nearly nobody, of every group."""
+    labels, rates = data.people.labels, [groups[code].selection_rate for code in data.compared]
+    shares = [own.value for own in rates if own.value is not None]
+    is_asked = data.settings.top is not None or len(np.unique(data.selected)) == 1
+    if labels is None or not shares or is_asked:
+        return
+    base = data.weights.take(labels.known).rate(data.has(True)[labels.known]).share
+    bounds = None
+    if min(shares) > max(_NEARLY_ALL, base + _FAR):
+        bounds = f"At least {min(shares):.0%}"
+    elif max(shares) < min(_NEARLY_NONE, base - _FAR):
+        bounds = f"At most {max(shares):.0%}"
+    if bounds is not None:
+        yield (
+            f"{bounds} of each group are {data.settings.named_outcome}, and {base:.0%} of the "
+            "people have the favourable label. Gaps are small where nearly everybody is treated "
+            "alike, so small gaps show little here."
+        )
 
 
 def _refuse_given(why: str, **given: Any) -> None:

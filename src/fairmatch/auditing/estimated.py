@@ -93,7 +93,7 @@ def estimated_facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
         "subsets": None,
         "individuals": None,
         "pair_gaps": tuple(by_pair),
-        "reference": max(groups, key=lambda group: group.n_rows).label,
+        "reference": expanded.labels[expanded.reference],
         "weights": None if data.people.weight is None else data.settings.weight_kind,
         "notes": tuple(_notes(facts, data)),
         "estimated": facts,

@@ -1698,9 +1698,15 @@ class _Suppressor:
         after = self.part(before, after)
         pairs = zip(before.attributes, after.attributes, strict=True)
         # Attributes by themselves would tell, by subtraction, who is in a small combination. With
-        # a period or a stage left out, the totals would give it away.
+        # one stage left out, the totals would give it away.
+        gone, periods = self.periods(before, after)
+        if gone and periods:
+            notes.append(
+                f"Groups are left out of the periods if one of them has fewer than {self.least} of "
+                f"their people, or a rate of so few: {', '.join(map(repr, gone))}."
+            )
         fine = {
-            "periods": all(map(self.is_whole, before.periods, after.periods)),
+            "periods": bool(periods) or not before.periods,
             "stages": all(
                 len(one.categories) == len(own.categories) and not _hides(own)
                 for old, new in zip(before.stages, after.stages, strict=True)
@@ -1722,16 +1728,56 @@ class _Suppressor:
                 own for one, own in pairs if not small and len(own.groups) == len(one.groups)
             ),
             impact=after.impact[-1:] if small else after.impact,
-            periods=after.periods if fine["periods"] else (),
-            changes=before.changes if fine["periods"] else (),
+            periods=periods,
+            changes=tuple(
+                own
+                for own in after.changes
+                if periods and not {own.group, own.reference} & set(gone)
+            ),
             stages=before.stages if fine["stages"] else (),
             notes=(*after.notes, *notes),
         )
 
-    def is_whole(self, before: PartFacts, after: PartFacts) -> bool:
-        """Return whether no group and no selection rate is withheld."""
-        is_stated = after.selection_ratio != self.nothing
-        return is_stated and len(before.groups) == len(after.groups)
+    def periods(self, before: Audit, after: Audit) -> tuple[list[str], tuple[PartFacts, ...]]:
+        """Return the groups that are few in some period, and the periods without these groups.
+
+        In the other periods they are left out too, because the totals would give the few away.
+        There are no periods if fewer than two groups are left.
+        """
+        shown = [
+            {group.label for group in one.groups if group.selection_rate != self.nothing}
+            for one in after.periods
+        ]
+        every = dict.fromkeys(group.label for one in before.periods for group in one.groups)
+        gone = [label for label in every if not all(label in own for own in shown)]
+        if len(every) - len(gone) < 2:
+            return gone, ()
+
+        def kept(gap: Gap) -> bool:
+            return not set(gap.groups or ()) & set(gone)
+
+        periods = []
+        for one in after.periods:
+            stated = {own.label for own in one.groups if own.selection_rate.value is not None}
+            ratio = self.nothing if stated & set(gone) else one.selection_ratio
+            periods.append(
+                replace(
+                    one,
+                    groups=tuple(
+                        replace(own, ratio=None) if one.ratio_reference in gone else own
+                        for own in one.groups
+                        if own.label not in gone
+                    ),
+                    selection_ratio=ratio,
+                    gaps=tuple(
+                        own if kept(own) else Gap.unstated(own.name, own.symbol, self.reason)
+                        for own in one.gaps
+                    ),
+                    pair_gaps=tuple(filter(kept, one.pair_gaps)),
+                    unknown=tuple(name for name in one.unknown if name not in gone),
+                )
+            )
+        return gone, tuple(periods)
 
     def group(self, before: GroupFacts, after: GroupFacts) -> GroupFacts:
         """Withhold rates of few people, and of all but a few."""

@@ -1017,7 +1017,7 @@ class Audited:
         if self.whole is not None:
             return self.whole
         if self.settings.reference is None:
-            return max(self.groups.compared, key=lambda code: self.totals[code])
+            return max(self.groups.references, key=lambda code: self.totals[code])
         return self.labels.index(self.settings.reference)
 
     def check_reference(self) -> None:
@@ -1046,7 +1046,7 @@ class Audited:
         if self.settings.reference is not None:
             return (self.reference,) if self.reference in self.compared else ()
         least = SMALL_SHARE * sum(self.totals[code] for code in self.groups.compared)
-        large = tuple(code for code in self.groups.compared if self.totals[code] >= least)
+        large = tuple(code for code in self.groups.references if self.totals[code] >= least)
         return tuple(code for code in large if code in self.compared) or large
 
     @cached_property

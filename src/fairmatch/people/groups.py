@@ -84,6 +84,22 @@ class Groups:
         return tuple(code for code in range(self.n_groups) if code not in self.apart)
 
     @property
+    def references(self) -> tuple[int, ...]:
+        """Codes of the compared groups that may be the reference without being named.
+
+        These are all, or those with a label that does not read like a missing value, such as "?".
+        """
+        named = tuple(
+            code
+            for code in self.compared
+            if not any(
+                part.strip().casefold() in (*_NOTHING, UNKNOWN)
+                for part in str(self.labels[code]).split(",")
+            )
+        )
+        return named or self.compared
+
+    @property
     def n_unknown(self) -> int:
         """Number of rows in groups that are compared with nobody."""
         return int(np.isin(self.codes, self.apart).sum())
@@ -140,14 +156,14 @@ class Groups:
         )
 
     def reference(self, named: Any = None, weights: FloatArray | None = None) -> int:
-        """Return the code of the reference group: the named one, or the largest that is compared.
+        """Return the code of the reference group: the named one, or the largest of `references`.
 
         If several groups are the largest, it is the first of them in sorted order.
         """
         if named is not None:
             return self.code_of(named, "reference")
-        sizes, compared = self.sizes(weights), self.compared
-        return compared[int(np.argmax(sizes[list(compared)]))] if compared else 0
+        sizes, eligible = self.sizes(weights), self.references
+        return eligible[int(np.argmax(sizes[list(eligible)]))] if eligible else 0
 
     def only_two(self, who: str) -> "Groups":
         """Return the groups. Raise if there are more than two, because ``who`` compares two."""
@@ -293,9 +309,9 @@ def odd_groups(groups: Groups) -> Iterable[str]:
         for label in labels:
             if label.strip().casefold() in _NOTHING:
                 yield (
-                    f"The group {label!r} reads like a missing value, and is compared as a group. "
-                    f"If these people's group is not known, write {UNKNOWN!r} or leave the cell "
-                    "empty."
+                    f"The group {label!r} reads like a missing value. It is compared as a group, "
+                    "and is the reference only if you name it. If these people's group is not "
+                    f"known, write {UNKNOWN!r} or leave the cell empty."
                 )
         spelt: dict[str, list[str]] = {}
         for label in labels:
