@@ -167,7 +167,9 @@ def render_claims(answers: Answers, folder: str | Path, options: str = "") -> st
         "# The paper's claims, and what we found",
         "We repeated the experiments of *Fairness Through Matching* (Kim and others, TMLR 2024). "
         f"The table has {len(judged)} claims: "
-        + ", ".join(f"{counts[state]} {words}" for state, words in _STATES.items() if counts[state])
+        + ", ".join(
+            f"{n} {words[n > 1]}" for state, words in _STATES.items() if (n := counts[state])
+        )
         + ". A claim marked (ours) is not in the paper.",
         "A claim *holds* if it is true in every case that it is about, *holds in part* if it is "
         "true in some, and *does not hold* if it is true in none. A claim about *most* cases holds "
@@ -184,10 +186,10 @@ def render_claims(answers: Answers, folder: str | Path, options: str = "") -> st
 
 
 _STATES = {
-    HOLDS: "true in every case",
-    IN_PART: "true in part",
-    DOES_NOT: "not true",
-    UNKNOWN: "not recorded",
+    HOLDS: ("holds", "hold"),
+    IN_PART: ("holds in part", "hold in part"),
+    DOES_NOT: ("does not hold", "do not hold"),
+    UNKNOWN: ("is not recorded", "are not recorded"),
 }
 
 
