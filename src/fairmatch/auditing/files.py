@@ -84,94 +84,74 @@ def audit_files(
     if show is not None:
         show(read)
     attributes = list(roles.sensitive)
-    strange = [column for column in cuts or {} if column not in attributes]
-    if strange:
-        raise InputError(
-            f"{strange[0]!r} is cut into bands, and is no column with groups. Name it among the "
-            "groups too.",
-            parameter="bands",
-        )
-    # Several attributes are crossed, so only a single one keeps its order.
-    banded = {column: bands(first[column], **how) for column, how in (cuts or {}).items()}
-    if len(attributes) > 1:
-        first = first.assign(**{column: np.asarray(own) for column, own in banded.items()})
-    sensitive: Any = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
-    if len(attributes) == 1 and banded:
-        sensitive = banded[attributes[0]]
-    if estimated:
-        sensitive = group_probabilities(first[attributes])
-        if known is not None:
-            check_names([known], names, table=paths[0])
-            settings["known"] = first[known].to_numpy()
+    sensitive = _sensitive(first, attributes, cuts or {}, estimated=estimated)
+    if estimated and known is not None:
+        check_names([known], names, table=paths[0])
+        settings["known"] = first[known].to_numpy()
     is_real = settings.get("kind") == "number"
     fitted = {folder: load_model(folder) for folder in models}
-    wide = [own for own in fitted.values() if len(getattr(own, "classes_", ())) > 2]
-    names_of_classes: list[Any] = list(classes)
-    if wide and not classes:
-        names_of_classes = np.asarray(wide[0].classes_).tolist()
-        unordered = True
-    if classes and len(classes) != len(roles.scores) and not (models and not roles.scores):
+    if classes and len(classes) != len(roles.scores) and (roles.scores or not models):
         raise InputError(
             f"{len(classes)} classes are named, and {len(roles.scores)} columns of scores. Name "
             "one column for each class, in the same order.",
             parameter="classes",
         )
-    places = class_places(roles.scores, classes) if classes and roles.scores else None
-    if roles.label is not None:  # as they are written in the file
-        known_labels = {str(own): own for own in first[roles.label].dropna().unique().tolist()}
-        names_of_classes = [known_labels.get(str(own), own) for own in names_of_classes]
+    wide = [own for own in fitted.values() if len(getattr(own, "classes_", ())) > 2]
+    order = list(classes)
+    if wide and not classes:
+        order, unordered = np.asarray(wide[0].classes_).tolist(), True
+    positive: Any = 1
+    if roles.label is not None:
+        labels = first[roles.label]
+        written = {str(own): own for own in labels.dropna().unique().tolist()}
+        order = [written.get(str(own), own) for own in order]  # as they are written in the file
+        if not is_real and not order:
+            of = f"the values of column {roles.label!r}"
+            positive = find_positive(labels, pos_label, "pos_label", of)
+    if is_real and pos_label is not None:
+        positive = pos_label  # the audit refuses it, because a number has no positive label
     good = settings.pop("favourable", None)
-    if not names_of_classes:
-        settings["favourable"] = "high" if good is None else good
-    else:
-        if good is None:
-            raise InputError(
-                f"There are {len(names_of_classes)} classes, and it is not known which of them are "
-                f"good for a person. Name them, such as {names_of_classes[-1]}.",
-                parameter="favourable",
-            )
-        good = split_names(good, ()) if isinstance(good, str) else good
-        settings["favourable"] = [
-            find_value(names_of_classes, str(own), "favourable", "the classes") for own in good
-        ]
-        settings["classes"] = None if unordered else names_of_classes
-    if roles.label is not None and not is_real and not names_of_classes:
-        of = f"the values of column {roles.label!r}"
-        positive = find_positive(first[roles.label], pos_label, "pos_label", of)
-    else:  # a real-valued target has no positive label
-        positive = pos_label if is_real and pos_label is not None else 1
+    settings["favourable"] = _favourable(good, order) if order else good or "high"
+    if order:
+        settings["classes"] = None if unordered else order
+    places = class_places(roles.scores, classes) if classes and roles.scores else None
     scores: dict[str, Any] = {}
     sources: list[tuple[str, str | None]] = []
     for path, table in zip(paths, tables, strict=True):
-        if names_of_classes and roles.scores:
+        stem = [Path(path).stem] * (len(paths) > 1)
+        if order and roles.scores:
             own = pd.DataFrame({c: _numbers(table[c], None) for c in roles.scores})
-            own = own if places is None else own.iloc[:, places]
-            scores[Path(path).stem if len(paths) > 1 else "model"] = own.set_axis(
-                names_of_classes, axis=1
-            )
+            if places is not None:
+                own = own.iloc[:, places]
+            scores["".join(stem) or "model"] = own.set_axis(order, axis=1)
             sources.append((path, None))
             continue
         for column in roles.scores:
-            parts = [Path(path).stem] * (len(paths) > 1) + [column] * (len(roles.scores) > 1)
-            name = ": ".join(parts) or column
+            name = ": ".join([*stem, *[column] * (len(roles.scores) > 1)]) or column
             scores[name if name not in scores else f"{path}: {column}"] = _numbers(
                 table[column], words[column], is_alone=len(words) == 1
             )
             sources.append((path, words[column]))
     for folder, model in fitted.items():
         scores[Path(folder).name] = _model_scores(
-            model, paths[0], first, read, sensitive, pos_label, names_of_classes, is_real=is_real
+            model, paths[0], first, read, sensitive, pos_label, order, is_real=is_real
         )
         sources.append((paths[0], None))
-    features = read.features
+
+    def table_of(own: Sequence[str]) -> Any:
+        return first[list(own)] if own else None
+
+    def values_of(own: str | None) -> Any:
+        return None if own is None else first[own].to_numpy()
+
     facts: dict[str, Any] = {
         "sensitive_features": sensitive,
-        "X": first[features] if features else None,
-        "y_true": None if roles.label is None else first[roles.label].to_numpy(),
-        "sample_weight": None if roles.weight is None else first[roles.weight].to_numpy(),
-        "ids": None if roles.id is None else first[roles.id].to_numpy(),
+        "X": table_of(read.features),
+        "y_true": values_of(roles.label),
+        "sample_weight": values_of(roles.weight),
+        "ids": values_of(roles.id),
         "keep": list(roles.kept),
-        "given": first[factors] if factors else None,
+        "given": table_of(factors),
         "similarity": _SIMILARITIES.get(",".join(alike), written_similarity(alike)),
         "pos_label": positive,
         "progress": progress,
@@ -195,27 +175,57 @@ def audit_files(
         )
     if by is not None:
         facts["by"] = first[by]
-    if steps:
-        ((path, yes),) = sources
-        facts["stages"] = {
-            name: _numbers(first[name], words[name], is_alone=False) for name in steps
-        }
-        signed = _signed(audit(model_name=steps[-1], **facts), path, read, yes)
-        if len(set(words.values()) - {None}) < 2:
-            return signed
-        each = ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
-        settings = {**signed.provenance.settings, "accepted_by_stage": each}
-        return replace(signed, provenance=replace(signed.provenance, settings=settings))
-    if len(scores) == 1:
-        ((name, own),) = scores.items()
-        ((path, yes),) = sources
-        return _signed(audit(own, model_name=name, **facts), path, read, yes)
-    found = compare_models(scores, privileged=favoured, **facts)
-    audits = tuple(
-        _signed(own, path, read, yes)
-        for own, (path, yes) in zip(found.audits, sources, strict=True)
-    )
-    return replace(found, audits=audits)
+    if len(scores) > 1 and not steps:
+        found = compare_models(scores, privileged=favoured, **facts)
+        both = zip(found.audits, sources, strict=True)
+        return replace(found, audits=tuple(_signed(own, *of, read) for own, of in both))
+    ((name, decided),), (source,) = scores.items(), sources
+    if not steps:
+        return _signed(audit(decided, model_name=name, **facts), *source, read)
+    facts["stages"] = {step: _numbers(first[step], words[step], is_alone=False) for step in steps}
+    found_stages = _signed(audit(model_name=steps[-1], **facts), *source, read)
+    if len(set(words.values()) - {None}) < 2:
+        return found_stages
+    each = ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
+    settings = {**found_stages.provenance.settings, "accepted_by_stage": each}
+    return replace(found_stages, provenance=replace(found_stages.provenance, settings=settings))
+
+
+def _sensitive(
+    table: pd.DataFrame,
+    attributes: list[str],
+    cuts: Mapping[str, Mapping[str, Any]],
+    *,
+    estimated: bool,
+) -> Any:
+    """Return the groups as `fairmatch.audit` takes them."""
+    for column in cuts:
+        if column not in attributes:
+            raise InputError(
+                f"{column!r} is cut into bands, and is no column with groups. Name it among the "
+                "groups too.",
+                parameter="bands",
+            )
+    banded = {column: bands(table[column], **how) for column, how in cuts.items()}
+    if estimated:
+        return group_probabilities(table[attributes])
+    if len(attributes) == 1:
+        return banded.get(attributes[0], table[attributes[0]].to_numpy())
+    # Several attributes are crossed, so only a single one keeps its order.
+    crossed = {column: np.asarray(own) for column, own in banded.items()}
+    return table[attributes].assign(**crossed)
+
+
+def _favourable(good: Any, classes: Sequence[Any]) -> list[Any]:
+    """Return which of several classes are good for a person."""
+    if good is None:
+        raise InputError(
+            f"There are {len(classes)} classes, and it is not known which of them are good for a "
+            f"person. Name them, such as {classes[-1]}.",
+            parameter="favourable",
+        )
+    good = split_names(good, ()) if isinstance(good, str) else good
+    return [find_value(classes, str(own), "favourable", "the classes") for own in good]
 
 
 def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: RoleTable) -> None:
@@ -359,7 +369,7 @@ def _model_scores(
     return score_people(model, table[names], sensitive, positive)
 
 
-def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> Audit:
+def _signed(found: Audit, path: str, accepted: str | None, read: RoleTable) -> Audit:
     """Return an audit that records its source file, and how the columns were read."""
     settings = {} if accepted is None else {"accepted": accepted}
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
