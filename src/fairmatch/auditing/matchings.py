@@ -107,18 +107,16 @@ class PairMatcher:
             return self.by_rank
         return self._coupled(self.pair.features)
 
-    def _coupled(self, features: FloatArray | None) -> Coupling:
-        pair = self.pair
-        return pair.oriented(match_quantiles(pair.people, pair.part, self.scores, features))
+    def _coupled(self, features: FloatArray | None, *, farthest: bool = False) -> Coupling:
+        pair, given = self.pair, (self.scores, features)
+        return pair.oriented(match_quantiles(pair.people, pair.part, *given, farthest=farthest))
 
     def _highest_cost(self, cost: float) -> float:
         """Return the cost of the matching by rank if tied scores are matched at greatest cost."""
         if self.by_rank.undetermined == 0.0:
             return cost
-        # |x + x'|² and -|x - x'|² differ by a constant that the marginals fix. So the nearest
-        # matching to the mirror image is the farthest matching.
-        mirrored = np.where((self.pair.codes == 1)[:, None], -self.features, self.features)
-        return max(self._coupled(mirrored).transport_cost(self.features), cost)
+        farthest = self._coupled(self.features, farthest=True)
+        return max(farthest.transport_cost(self.features), cost)
 
     @cached_property
     def frontier(self) -> tuple[Frontier, Coupling]:

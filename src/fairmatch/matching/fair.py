@@ -321,13 +321,16 @@ def match_quantiles(
     scores: FloatArray,
     features: FloatArray | None = None,
     tolerance: float = EXACT,
+    *,
+    farthest: bool = False,
 ) -> Coupling:
     """Return the coupling of equal score quantiles. Features decide where scores are tied."""
     staircase = Staircase(scores, part.in_order, people.weights)
     if features is None or not staircase.open_runs:
         pairs = *staircase.pairs, staircase.mass
         return couple(people, part, *pairs, undetermined=staircase.open_mass)
-    return couple(people, part, *settled(staircase, features, tolerance))
+    pairs = settled(staircase, features, tolerance, farthest=farthest)
+    return couple(people, part, *pairs)
 
 
 @dataclass(frozen=True)
@@ -385,10 +388,9 @@ def transport_cost_range(
     features = read_points(X, n_rows=len(scores)).dense()
     costs, undetermined = np.zeros(2), 0.0
     for part in people.comparisons(criterion, reference):
-        staircase = Staircase(scores, part.in_order, people.weights)
-        undetermined += part.weight * staircase.open_mass
+        undetermined += part.weight * match_quantiles(people, part, scores).undetermined
         for index, farthest in enumerate((False, True)):
-            pairs = settled(staircase, features, tolerance, farthest=farthest)
-            coupling = couple(people, part, *pairs)
+            how = scores, features, tolerance
+            coupling = match_quantiles(people, part, *how, farthest=farthest)
             costs[index] += part.weight * coupling.transport_cost(features)
     return CostRange(float(costs[0]), float(costs[1]), undetermined)
