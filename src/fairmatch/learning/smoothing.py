@@ -1,6 +1,6 @@
 """Smoothed targets: near a model's scores, and similar for matched people."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,10 +124,18 @@ def _solve(
     return np.asarray(np.clip(found + (low + high) / 2.0, low, high))
 
 
-class Smoother:
-    r"""What computes the targets of all rows, also of rows outside the sample that is matched.
+def smoother(
+    learner: Learner,
+    table: Any,
+    people: People,
+    scores: FloatArray,
+    coupling: Coupling,
+    compared: BoolArray | None,
+) -> Callable[[float], FloatArray]:
+    r"""Return a function from a positive fairness weight to the targets of all rows.
 
-    What does not depend on the fairness weight is computed once.
+    ``compared`` are the rows that a matching without a sample would match. What does not depend on
+    the fairness weight is computed once.
 
     Notes
     -----
@@ -137,52 +145,36 @@ class Smoother:
     the sample is :math:`\eta + f_t(x) - f_\eta(x)`, computed in log-odds if scores are
     probabilities, and in logarithms if they are those of several classes.
     """
+    inside = np.zeros(len(people), dtype=bool)
+    inside[coupling.source_index] = inside[coupling.target_index] = True
+    left = np.flatnonzero(~inside & (False if compared is None else compared))
+    if not len(left):
+        return lambda weight: smooth_scores(scores, coupling, [weight], people.weights)[0]
+    sample, unknown = np.flatnonzero(inside), _safe_indexing(table, left)
+    kept = people.take(sample)
+    fit = learner.softly(_safe_indexing(table, sample), labels_of(kept).values, kept.weights)
+    carried, outcome = _carried(people, sample, left), learner.outcome
 
-    def __init__(
-        self,
-        learner: Learner,
-        table: Any,
-        people: People,
-        scores: FloatArray,
-        coupling: Coupling,
-        compared: BoolArray | None,
-    ) -> None:
-        self.learner, self.scores, self.coupling = learner, scores, coupling
-        self.weights, numbers = people.weights, labels_of(people).values
-        inside = np.zeros(len(people), dtype=bool)
-        inside[coupling.source_index] = inside[coupling.target_index] = True
-        # Rows that a matching without a sample would match.
-        self.left = np.flatnonzero(~inside & (False if compared is None else compared))
-        if not len(self.left):
-            return
-        self.sample, self.unknown = np.flatnonzero(inside), _safe_indexing(table, self.left)
-        given = None if self.weights is None else self.weights[self.sample]
-        inputs = _safe_indexing(table, self.sample)
-        self.fit = learner.softly(inputs, numbers[self.sample], given)
-        self.weights = _carried(people, self.sample, self.left)
-        self.before = self._unbounded(scores[self.left]) - self._learned(scores)
-
-    def targets(self, fairness_weights: Sequence[float]) -> FloatArray:
-        """Return the targets of all rows for every weight, which is positive."""
-        found = smooth_scores(self.scores, self.coupling, fairness_weights, self.weights)
-        for target in found if len(self.left) else ():
-            moved = self.before + self._learned(target)
-            if self.learner.outcome.several:
-                moved = softmax(moved, axis=1)
-            elif self.learner.outcome.decides:
-                moved = expit(moved)
-            target[self.left] = moved
-        return found
-
-    def _learned(self, numbers: FloatArray) -> FloatArray:
-        raw = self.learner.raw(self.fit(numbers[self.sample]), self.unknown)
-        return self._unbounded(self.learner.standard(raw))
-
-    def _unbounded(self, numbers: FloatArray) -> FloatArray:
-        if not self.learner.outcome.decides:
+    def unbounded(numbers: FloatArray) -> FloatArray:
+        if not outcome.decides:
             return numbers
-        inside = np.clip(numbers, _EDGE, 1.0 - _EDGE)
-        return np.asarray(np.log(inside) if self.learner.outcome.several else logit(inside))
+        chances = np.clip(numbers, _EDGE, 1.0 - _EDGE)
+        return np.asarray(np.log(chances) if outcome.several else logit(chances))
+
+    def learned(numbers: FloatArray) -> FloatArray:
+        return unbounded(learner.standard(learner.raw(fit(numbers[sample]), unknown)))
+
+    before = unbounded(scores[left]) - learned(scores)
+
+    def targets(weight: float) -> FloatArray:
+        (found,) = smooth_scores(scores, coupling, [weight], carried)
+        moved = before + learned(found)
+        if outcome.several:
+            moved = softmax(moved, axis=1)
+        found[left] = expit(moved) if outcome.decides and not outcome.several else moved
+        return np.asarray(found)
+
+    return targets
 
 
 def _carried(people: People, sample: IndexArray, left: IndexArray) -> FloatArray:

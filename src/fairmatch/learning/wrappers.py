@@ -1,7 +1,8 @@
 """Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from fairmatch.learning.learners import (
     fresh,
 )
 from fairmatch.learning.reading import Columns, EncodedTable, SmallGroups, encoded, labels_of
-from fairmatch.learning.smoothing import Smoother
+from fairmatch.learning.smoothing import smoother
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number
@@ -199,8 +200,13 @@ class AlignedModel(Wrapper):
         else:
             learner.check(weighted=people.weights is not None)
             scores = learner.unseen(table, people, self.cv)
-        places, fitted = places_of(people.groups), [self.estimator] if self.prefit else []
-        plain = replace(people, table=None)
+        places, plain = places_of(people.groups), replace(people, table=None)
+
+        @cache
+        def model() -> Any:
+            if self.prefit:
+                return self.estimator
+            return learner.fit(table, labels_of(people).values, people.weights)
 
         def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[ScoreAdjustment]:
             return adjust_people(
@@ -213,12 +219,8 @@ class AlignedModel(Wrapper):
             )
 
         def train(weights: Sequence[float]) -> list[AlignmentScorer]:
-            if not fitted:
-                fitted.append(learner.fit(table, labels_of(people).values, people.weights))
             return [
-                AlignmentScorer(
-                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places
-                )
+                AlignmentScorer(learner, model(), replace(one, pooled=self.reader_.pooled_), places)
                 for one in adjusted(np.arange(len(people)), weights)
             ]
 
@@ -320,30 +322,28 @@ class SmoothedModel(Wrapper):
 
     def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
         table, learner = encoded(people).inputs.table, self._learner()
-        numbers, ready = labels_of(people).values, list[Any]()
+        numbers = certain = labels_of(people).values
         learner.check(weighted=people.weights is not None)
+        if self._outcome.several:
+            certain = np.eye(len(self._outcome.classes))[numbers.astype(np.intp)]
+
+        @cache
+        def smoothing() -> tuple[Callable[[float], FloatArray], Callable[[FloatArray], Any]]:
+            scores = learner.standard(learner.unseen(table, people, self.cv))
+            pairs = self._matched(people, scores, coupling)
+            targets = smoother(learner, table, people, scores, *pairs)
+            return targets, learner.softly(table, numbers, people.weights)
+
+        def trained(weight: float) -> ModelScorer:
+            if weight == 0.0:
+                model = learner.fit(table, numbers, people.weights)
+                return ModelScorer(learner, model, learner.own_unit(certain))
+            targets, fit = smoothing()
+            target = targets(weight)
+            return ModelScorer(learner, fit(target), learner.own_unit(target))
 
         def train(weights: Sequence[float]) -> list[ModelScorer]:
-            certain = numbers
-            if self._outcome.several:
-                certain = np.eye(len(self._outcome.classes))[numbers.astype(np.intp)]
-            targets = np.stack([certain] * len(weights))
-            smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
-            if smoothed and not ready:
-                scores = learner.standard(learner.unseen(table, people, self.cv))
-                pairs = self._matched(people, scores, coupling)
-                ready.append(Smoother(learner, table, people, scores, *pairs))
-                ready.append(learner.softly(table, numbers, people.weights))
-            if smoothed:
-                targets[smoothed] = ready[0].targets([weights[place] for place in smoothed])
-            models = [
-                ready[1](target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
-                for weight, target in zip(weights, targets, strict=True)
-            ]
-            return [
-                ModelScorer(learner, model, learner.own_unit(target))
-                for model, target in zip(models, targets, strict=True)
-            ]
+            return [trained(weight) for weight in weights]
 
         return Prepared(train)
 
