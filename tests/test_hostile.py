@@ -143,7 +143,7 @@ FILES = [
          lambda f: text(f[:1]) + "1,cook,2,f,a,1,9\n", call=reading),
     Case("a field too few", "line 3: 5 fields where the header has 6",
          lambda f: text(f[:1]) + "1,cook,2,f,a\n", call=reading),
-    Case("a name twice", "these are repeated: 'age'",
+    Case("a name twice", "has the column 'age' twice",
          lambda f: text(f).replace("job,pay", "age,pay", 1), call=reading),
     Case("an empty file", "cannot be read: it is empty", lambda f: "", call=reading),
     Case("a header alone", "has no rows", lambda f: text(f[:0]), call=reading),

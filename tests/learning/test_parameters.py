@@ -191,7 +191,7 @@ def test_a_path_of_something_else(estimator):
     "table", [X, pd.DataFrame(X, columns=list("abcd"))], ids=["array", "frame"]
 )
 def test_a_column_of_groups_that_is_neither_name_nor_position(column, table):
-    with pytest.raises(ColumnError, match="There is no column"):
+    with pytest.raises(ColumnError, match="no column"):
         TransportRepairTransformer(sensitive_column=column).fit(table)
 
 

@@ -71,7 +71,7 @@ def test_a_column_has_one_type_however_long_the_file(write):
         ('a,b\n"x\ny",2\n1\n', "line 4: 1 fields"),
         ("a,b\n1,2,\n", "line 2: 3 fields"),
         ('a,b\n1,"2\n', "Is a quote not closed"),
-        ("a,b,a\n1,2,3\n", "these are repeated: 'a'"),
+        ("a,b,a\n1,2,3\n", "has the column 'a' twice"),
         ("", "cannot be read: it is empty"),
         ("a,b\n", "has no rows"),
         (b"a,b\n1,\x00\n", "zero bytes"),
@@ -102,7 +102,7 @@ def test_a_parquet_file_with_a_name_twice(tmp_path):
 
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     parquet.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(InputError, match="these are repeated: 'a'"):
+    with pytest.raises(InputError, match="has the column 'a' twice"):
         read_table(tmp_path / "p.parquet")
     (tmp_path / "q.parquet").write_bytes(b"PAR1" + b"x" * 30 + b"PAR1")
     with pytest.raises(InputError, match=r"q\.parquet cannot be read, so it is damaged"):

@@ -112,7 +112,7 @@ def test_a_column_that_is_named_twice_is_told():
     for twice in (["sex", "sex"], [0, "sex"]):
         with pytest.raises(ColumnError, match="sensitive_column has the column 'sex' twice"):
             split_columns(table, twice)
-    with pytest.raises(ColumnError, match="sensitive_column has the column 1 twice"):
+    with pytest.raises(ColumnError, match="sensitive_column has the column '1' twice"):
         split_columns(table.to_numpy(), [1, -1])
 
 

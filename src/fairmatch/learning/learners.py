@@ -28,10 +28,10 @@ from fairmatch.learning.reading import (
     labels_of,
     table_width,
 )
-from fairmatch.people.checks import FloatArray
+from fairmatch.people.checks import FloatArray, column_names
 from fairmatch.people.encoding import Points, Table, read_points
 from fairmatch.people.groups import listed
-from fairmatch.people.outcome import Outcome, column_names, read_vectors
+from fairmatch.people.outcome import Outcome, read_vectors
 from fairmatch.people.people import IndexArray, People
 
 # Learners that can be fitted on probabilities. For each library and class: the class to fit

@@ -36,6 +36,7 @@ from fairmatch.people.bands import Bands, bands
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
+    column_names,
     is_missing,
     plain_value,
     read_column,

@@ -1,5 +1,6 @@
 """Arguments of callers, read into checked arrays; every error names the argument."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import combinations
@@ -45,11 +46,38 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def refuse_twice(columns: Sequence[Any], name: str) -> None:
-    """Raise if a column is named twice."""
-    twice = [column for column in columns if list(columns).count(column) > 1]
+def column_names(table: Any) -> list[Any] | None:
+    """Return the names of a table's columns; None of an array."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    return None if names is None else list(names)
+
+
+def refuse_twice(columns: Iterable[Any], name: object) -> None:
+    """Raise if a column is named twice. Empty names do not count."""
+    counts = Counter(map(str, columns))
+    twice = sorted(repr(column) for column, count in counts.items() if column and count > 1)
     if twice:
-        raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
+        raise ColumnError(
+            f"{name} has the column{'s' * (len(twice) > 1)} {', '.join(twice)} twice. Name every "
+            "column once."
+        )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise unless a value is one of several words."""
+    if not (isinstance(value, str) and value in choices):
+        raise InputError(
+            f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.",
+            parameter=name,
+        )
+
+
+def spelt_alike(labels: Iterable[str]) -> list[list[str]]:
+    """Return the labels that differ from others only in capitals or spaces."""
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        found.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    return [alike for alike in found.values() if len(alike) > 1]
 
 
 def refuse_masked(values: Any, name: str) -> None:

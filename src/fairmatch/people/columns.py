@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.utils.validation import check_array
 
 from fairmatch.exceptions import ColumnError, InputError
-from fairmatch.people.checks import is_missing, nearest_name, refuse_twice
+from fairmatch.people.checks import check_names, column_names, is_missing, refuse_twice
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -123,18 +123,9 @@ def read_columns(X: Any) -> list[Column]:
         raise InputError("X is a lazy frame: call X.collect() first.")
     if not nw.dependencies.is_into_dataframe(X):
         return _read_array(X)
-    try:
-        table = nw.from_native(X, eager_only=True)
-        names = list(table.columns)
-    except nw.exceptions.DuplicateError as error:
-        raise InputError(
-            f"Each column needs a name of its own. {error} Rename the repeated columns."
-        ) from error
-    if len(set(names)) < len(names):  # pyarrow and narwhals allow repeated names
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(
-            f"Each column needs a name of its own; these are repeated: {twice}. Rename them."
-        )
+    refuse_twice(column_names(X) or (), "X")
+    table = nw.from_native(X, eager_only=True)
+    names = list(table.columns)
     if not names:
         raise InputError(
             f"Found 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
@@ -359,8 +350,7 @@ def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> 
 
 def named_columns(table: Any, name: str) -> dict[Any, Values] | None:
     """Return the columns of a table by name, or None of what is no table."""
-    columns = getattr(table, "column_names", getattr(table, "columns", ()))
-    refuse_twice(list(map(str, columns)), name)
+    refuse_twice(column_names(table) or (), name)
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return None
@@ -377,39 +367,22 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
     >>> list(rest.columns), sex.tolist()
     (['age'], ['f', 'm'])
     """
-    if isinstance(column, bool) or not isinstance(column, str | Integral):
-        raise ColumnError(
-            f"There is no column {column!r}: it is neither a name nor a position. Pass one of "
-            "these."
-        )
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        name = _column_name(frame.columns, column)
-        return nw.to_native(frame.drop(name)), frame[name].to_numpy()
-    array = np.asarray(X)
-    if isinstance(column, str) or array.ndim != 2:
+    names = frame.columns if isinstance(frame, nw.DataFrame) else []
+    place: Any = column
+    if isinstance(column, str) and names:
+        check_names([column], names, table="X")
+        place = names.index(column)
+    n_columns = len(names) if names or np.ndim(X) != 2 else np.shape(X)[1]
+    if not (isinstance(place, Integral) and -n_columns <= place < n_columns) or isinstance(
+        place, bool
+    ):
         raise ColumnError(
-            f"There is no column {column!r}: the data are an array of shape {array.shape}, whose "
-            "columns have positions, not names. Pass a position, or a table."
+            f"There is no column {column!r}: X has {n_columns} columns"
+            f"{'' if names else ' without names'}. Pass a position from 0 to {n_columns - 1}, or "
+            "the name of a column of a table."
         )
-    position = _position(array.shape[1], column)
-    return np.delete(array, position, axis=1), array[:, position]
-
-
-def _column_name(names: list[str], column: str | int) -> str:
-    if not isinstance(column, str):
-        return names[_position(len(names), column)]
-    if column in names:
-        return column
-    near = nearest_name(column, names)
-    hint = f" Did you mean {near!r}?" if near else f" There are: {', '.join(names[:10])}."
-    raise ColumnError(f"There is no column {column!r}.{hint}")
-
-
-def _position(n_columns: int, column: int) -> int:
-    if not -n_columns <= column < n_columns:
-        raise ColumnError(
-            f"There is no column {column}: the data have {n_columns} columns. Pass a position "
-            f"from 0 to {n_columns - 1}."
-        )
-    return int(column) % n_columns
+    place = int(place) % n_columns
+    if names:
+        return nw.to_native(frame.drop(names[place])), frame[names[place]].to_numpy()
+    return np.delete(np.asarray(X), place, axis=1), np.asarray(X)[:, place]

@@ -24,6 +24,7 @@ from fairmatch.exceptions import (
 )
 from fairmatch.people.checks import (
     FloatArray,
+    check_choice,
     check_count,
     check_length,
     check_names,
@@ -838,8 +839,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _check_parameters(self) -> None:
-        if self.missing not in ("error", "encode"):
-            raise InputError(f"missing must be 'error' or 'encode', got {self.missing!r}.")
+        check_choice("missing", self.missing, ("error", "encode"))
         try:
             floating = np.issubdtype(np.dtype(self.dtype), np.floating)
         except TypeError:  # it is not a type at all
@@ -850,8 +850,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "numpy.float32."
             )
         check_count("max_levels", self.max_levels, optional=True)
-        if self.rare not in ("warn", "pool", "drop", "error"):
-            raise InputError(f"rare must be 'warn', 'pool', 'drop' or 'error', got {self.rare!r}.")
+        check_choice("rare", self.rare, ("warn", "pool", "drop", "error"))
 
 
 def read_points(X: Any, *, n_rows: int | None = None) -> Points:

@@ -12,7 +12,6 @@ import shutil
 import stat
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -30,6 +29,7 @@ from fairmatch.exceptions import (
     OutputFileError,
     notify,
 )
+from fairmatch.people.checks import refuse_twice
 
 PARTIAL = ".partial"
 """Ending of the names of files and folders that are being written."""
@@ -373,7 +373,7 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
         raise InputError(
             f"{path} cannot be read: it is empty. A table needs a header and rows. Export it again."
         )
-    refuse_repeated(header, path)
+    refuse_twice(header, path)
     if ragged:
         (line, width), more = ragged[0], len(ragged) - 1
         others = f", and {more:,} other lines differ too" if more else ""
@@ -381,16 +381,6 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
             f"{path}, line {line}: {width} fields where the header has {len(header)}{others}. "
             f"Fields are separated by {SEPARATORS[separator]}. Put a field that holds such a sign "
             "in quotes."
-        )
-
-
-def refuse_repeated(names: Sequence[str], path: str | Path) -> None:
-    """Raise if the name of a column is repeated. Empty names do not count."""
-    twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
-    if twice:
-        raise InputError(
-            f"{path}: each column needs a name of its own; these are repeated: "
-            f"{', '.join(map(repr, twice))}. Rename them."
         )
 
 
@@ -445,7 +435,7 @@ def read_table(
         if ending == ".parquet":
             from pyarrow import parquet
 
-            refuse_repeated(parquet.read_schema(file).names, file)
+            refuse_twice(parquet.read_schema(file).names, file)
             # Text of these columns is not decoded row by row.
             table = pd.read_parquet(file, read_dictionary=list(categories))
         else:

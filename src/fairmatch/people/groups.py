@@ -14,10 +14,12 @@ from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_choice,
     check_length,
     plain_value,
     read_column,
     sorted_values,
+    spelt_alike,
 )
 from fairmatch.people.columns import named_columns
 from fairmatch.people.memberships import GroupProbabilities
@@ -313,16 +315,11 @@ def odd_groups(groups: Groups) -> Iterable[str]:
                     "and is the reference only if you name it. If these people's group is not "
                     f"known, write {UNKNOWN!r} or leave the cell empty."
                 )
-        spelt: dict[str, list[str]] = {}
-        for label in labels:
-            spelt.setdefault(" ".join(label.split()).casefold(), []).append(label)
-        for alike in spelt.values():
-            if len(alike) > 1:
-                yield (
-                    f"The groups {' and '.join(map(repr, alike))} differ only in capitals or "
-                    "spaces, and are compared with each other. If they are one group, write them "
-                    "alike."
-                )
+        for alike in spelt_alike(labels):
+            yield (
+                f"The groups {' and '.join(map(repr, alike))} differ only in capitals or spaces, "
+                "and are compared with each other. If they are one group, write them alike."
+            )
 
 
 def check_known(groups: Groups) -> None:
@@ -340,12 +337,8 @@ def check_known(groups: Groups) -> None:
 
 def read_unknown(value: Any) -> str:
     """Return what happens to rows without a group. Raise if it is none of the ways."""
-    if isinstance(value, str) and value in UNKNOWN_WAYS:
-        return value
-    raise InputError(
-        f"unknown must be one of {', '.join(map(repr, UNKNOWN_WAYS))}; got {value!r}.",
-        parameter="unknown",
-    )
+    check_choice("unknown", value, UNKNOWN_WAYS)
+    return str(value)
 
 
 def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
@@ -549,6 +542,5 @@ def read_criterion(value: Any) -> Criterion:
     """Return the criterion with this name. A criterion is returned unchanged."""
     if isinstance(value, Criterion):
         return value
-    if isinstance(value, str) and value in CRITERIA:
-        return CRITERIA[value]
-    raise InputError(f"criterion must be one of {', '.join(map(repr, CRITERIA))}; got {value!r}.")
+    check_choice("criterion", value, CRITERIA)
+    return CRITERIA[value]

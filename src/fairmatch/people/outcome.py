@@ -14,7 +14,9 @@ from fairmatch.exceptions import InputError, LabelError
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_choice,
     check_length,
+    column_names,
     is_missing,
     plain_value,
     read_classes,
@@ -245,15 +247,24 @@ def read_class_scores(
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     known = None if y_true is None else _values(y_true, "y_true")
-    if not is_vectors(y_score):
-        found, source = _decided_classes(y_score, classes, known), "y_score"
-        codes = class_codes(y_score, found, n_rows=len(np.asarray(y_score)), name="y_score")
-        scores = np.eye(len(found))[codes.astype(np.intp)]
+    if is_vectors(y_score):
+        scores, names = read_vectors(y_score), column_names(y_score)
+        found, source = _column_classes(classes, names, known, scores.shape[1])
+        if classes is not None and names is not None and len(found) == scores.shape[1]:
+            scores = scores[:, _order_of_columns(names, found)]
     else:
-        scores = read_vectors(y_score)
-        found, source = _column_classes(y_score, classes, known)
-        if classes is not None and len(found) == scores.shape[1]:
-            scores = scores[:, _order_of_columns(column_names(y_score), found)]
+        array, source = np.asarray(y_score), "y_score"
+        if array.dtype.kind == "f" and not (array == np.floor(array)).all():
+            raise InputError(
+                "classes and favourable belong to scores with one column per class, or to decided "
+                "classes, and y_score holds numbers in one column. Leave them out, or pass all "
+                "class probabilities.",
+                parameter="favourable" if classes is None else "classes",
+            )
+        own = {*_values(y_score, "y_score"), *(known or ())}
+        found = sorted_values(own) if classes is None else [*map(plain_value, classes)]
+        codes = class_codes(y_score, found, n_rows=len(array), name="y_score")
+        scores = np.eye(len(found))[codes.astype(np.intp)]
     if len(found) != scores.shape[1] or len(set(found)) < len(found):
         raise InputError(
             f"{source} must name {scores.shape[1]} different classes, one for every column of "
@@ -277,30 +288,13 @@ def _values(array: Any, name: str) -> list[Any]:
     return [plain_value(own) for own in dict.fromkeys(labels[~is_missing(labels)].tolist())]
 
 
-def _decided_classes(y_score: Any, classes: Any, known: list[Any] | None) -> list[Any]:
-    """Return the classes of an array of decided classes."""
-    array = np.asarray(y_score)
-    if array.dtype.kind == "f" and not (array == np.floor(array)).all():
-        raise InputError(
-            "classes and favourable belong to scores with one column per class, or to decided "
-            "classes, and y_score holds numbers in one column. Leave them out, or pass all class "
-            "probabilities.",
-            parameter="favourable" if classes is None else "classes",
-        )
-    if classes is not None:
-        return [plain_value(own) for own in classes]
-    return sorted_values(list(dict.fromkeys([*_values(y_score, "y_score"), *(known or ())])))
-
-
 def _column_classes(
-    y_score: Any, classes: Sequence[Any] | None, known: list[Any] | None
+    classes: Sequence[Any] | None, names: list[Any] | None, known: list[Any] | None, n_classes: int
 ) -> tuple[list[Any], str]:
     """Return the classes of the columns, and the name of the argument that says so."""
-    n_classes, names = np.shape(y_score)[1], column_names(y_score)
-    if classes is not None:
-        return [plain_value(own) for own in classes], "classes"
-    if names is not None:
-        return [plain_value(own) for own in names], "y_score"
+    if classes is not None or names is not None:
+        source, found = ("y_score", names) if classes is None else ("classes", classes)
+        return [plain_value(own) for own in found or ()], source
     if known is not None and len(known) == n_classes:
         return sorted_values(known), "y_true"
     if known is not None and not all(own in range(n_classes) for own in known):
@@ -313,23 +307,18 @@ def _column_classes(
     return list(range(n_classes)), "y_score"
 
 
-def column_names(y_score: Any) -> list[Any] | None:
-    """Return the names of a table's columns; None of an array."""
-    names = getattr(y_score, "column_names", getattr(y_score, "columns", None))
-    return None if names is None else list(names)
-
-
-def _order_of_columns(names: list[Any] | None, classes: list[Any]) -> list[int]:
+def _order_of_columns(names: list[Any], classes: list[Any]) -> list[int]:
     """Return the place of every class among the columns; names come before the order."""
-    places = None if names is None else class_places(names, classes)
-    if places is None and names is not None and names != list(range(len(names))):
+    in_order = list(range(len(classes)))
+    places = class_places(names, classes)
+    if places is None and names != in_order:
         raise InputError(
             f"y_score has the columns {names!r}, and classes={classes!r} was given, so it is not "
             "known which column belongs to which class. Name the columns like the classes, or pass "
             "an array with the columns in the order of the classes.",
             parameter="classes",
         )
-    return list(range(len(classes))) if places is None else places
+    return places or in_order
 
 
 def class_places(names: Sequence[Any], classes: Sequence[Any]) -> list[int] | None:
@@ -425,8 +414,5 @@ def read_outcome(value: Any, name: str = "outcome") -> Outcome:
     """Return the outcome with this name. Raise an error that lists the names if there is none."""
     if isinstance(value, Outcome):
         return value
-    if isinstance(value, str) and value in OUTCOMES:
-        return OUTCOMES[value]
-    raise InputError(
-        f"{name} must be one of {', '.join(map(repr, OUTCOMES))}, got {value!r}.", parameter=name
-    )
+    check_choice(name, value, OUTCOMES)
+    return OUTCOMES[value]

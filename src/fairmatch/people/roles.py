@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError
-from fairmatch.people.checks import check_names, is_missing
+from fairmatch.people.checks import check_names, is_missing, spelt_alike
 from fairmatch.people.columns import looks_like_codes, name_words
 from fairmatch.people.leaks import Leak, find_leaks
 
@@ -203,12 +203,9 @@ def _suspicions(facts: ColumnFacts, *, label_is_known: bool) -> Iterator[Suspici
         yield Suspicion("looks like codes: if so, name it as categorical")
     if is_text and n_values > MANY_LEVELS:
         yield Suspicion(f"has {n_values:,} levels: leave it out, or pool the rare ones")
-    seen: dict[str, str] = {}
-    for level in sorted(map(str, facts.counts.index)) if is_text else ():
-        first = seen.setdefault(" ".join(level.casefold().split()), level)
-        if first != level:
-            words = "has levels that differ in case or spaces alone, such as"
-            yield Suspicion(f"{words} {first!r} and {level!r}")
+    for alike in spelt_alike(sorted(map(str, facts.counts.index)) if is_text else ()):
+        words = "has levels that differ in case or spaces alone, such as"
+        yield Suspicion(f"{words} {alike[0]!r} and {alike[1]!r}")
 
 
 def _matching(pattern: re.Pattern[str], facts: ColumnFacts) -> np.ndarray[Any, Any]:

@@ -12,7 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairmatch.exceptions import InputError
-from fairmatch.people.checks import check_length, check_names, plain_value, refuse_twice
+from fairmatch.people.checks import (
+    check_length,
+    check_names,
+    column_names,
+    plain_value,
+    refuse_twice,
+)
 from fairmatch.people.columns import Column, as_categories, find_levels, read_columns
 from fairmatch.people.encoding import Table
 from fairmatch.people.groups import Groups
@@ -174,15 +180,12 @@ def given_columns(given: Any, table: Table | None, n_rows: int) -> list[Column]:
             return [by_name[name] for name in named]
     if isinstance(given, Mapping):
         given = pd.DataFrame(given)
-    if not (hasattr(given, "columns") or hasattr(given, "column_names")):
+    if column_names(given) is None:
         array = np.asarray(given)
-        if array.dtype.kind == "U":
-            array = np.asarray(given, dtype=object)
-        array = array[:, None] if array.ndim == 1 else array
+        frame = pd.DataFrame(np.asarray(given, dtype=object) if array.dtype.kind == "U" else array)
         name = getattr(given, "name", None)
-        names = [f"factor {k + 1}" for k in range(array.shape[1])]
-        frame = pd.DataFrame(array, columns=[str(name)] if name is not None else names)
-        given = frame.infer_objects()
+        names = [f"factor {k + 1}" for k in range(frame.shape[1])]
+        given = frame.set_axis(names if name is None else [str(name)], axis=1).infer_objects()
     columns = read_columns(given)
     check_length(columns[0].values, n_rows, "given")
     return columns

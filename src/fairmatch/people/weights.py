@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import InputError
-from fairmatch.people.checks import BoolArray, FloatArray, read_weights
+from fairmatch.people.checks import BoolArray, FloatArray, check_choice, read_weights
 
 KINDS = ("survey", "counts")
 """The kinds of weights: survey weights, or the number of people that a row stands for."""
@@ -172,10 +172,7 @@ class Weights:
 
 def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> Weights:
     """Read and check the weights that a caller passes, of the kind "survey" or "counts"."""
-    if kind not in KINDS:
-        raise InputError(
-            f"weight_kind must be 'survey' or 'counts', got {kind!r}. Pass one of the two."
-        )
+    check_choice("weight_kind", kind, KINDS)
     values = read_weights(sample_weight, n_rows=n_rows)
     if values is None:
         return Weights(n_rows)
