@@ -323,7 +323,7 @@ MEASURED = [
          call=gap([0.2, np.nan] * 120)),
     Case("scores in words", "y_score must be numeric", typed=None, call=gap(["low", "high"] * 120)),
     Case("scores of another length", "rows where", typed=None, call=gap([0.1, 0.2])),
-    Case("a table of scores", "must hold probabilities that sum to 1", typed=None,
+    Case("a table of scores", "holds no probabilities", typed=None,
          call=gap(np.zeros((N, 2)))),
     Case("no scores", "y_score is empty", typed=None, call=gap([], [])),
     Case("masked scores", "y_score has 1 masked entries", typed=None,

@@ -286,12 +286,7 @@ def read_features(
         )
     check_length(array, n_rows, name)
     array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
-        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))
-        raise InputError(
-            f"{name} has a NaN or infinite entry (row {row}, column {column}, counted from 0), "
-            "and every entry must be finite. Impute it, or leave the row out."
-        )
+    check_finite(array, name)
     if largest < np.inf and (far := np.abs(array) > largest).any():
         row, column = (int(i[0]) for i in np.nonzero(far))
         raise InputError(
@@ -299,6 +294,39 @@ def read_features(
             f"beyond {largest:g}, the largest number allowed. Scale the columns first."
         )
     return array
+
+
+def check_finite(table: NDArray[Any], name: str) -> None:
+    """Raise unless every entry of a table is finite."""
+    if not np.isfinite(table).all():
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(table)))
+        raise InputError(
+            f"{name} has a NaN or infinite entry (row {row}, column {column}, counted from 0), "
+            "and every entry must be finite. Impute it, or leave the row out.",
+            parameter=name,
+        )
+
+
+# Rows of probabilities may miss the sum 1 by this much, as float32 and printed digits do.
+_SUM_ERROR = 1e-3
+
+
+def check_probabilities(
+    table: FloatArray, name: str, error: type[InputError] = InputError
+) -> FloatArray:
+    """Return the sums of the rows. Raise unless every row holds probabilities that sum to 1."""
+    sums: FloatArray = table.sum(axis=1)
+    bad = ~((table >= 0.0).all(axis=1) & (np.abs(sums - 1.0) <= _SUM_ERROR))
+    if bad.any():
+        row, n_bad = int(np.argmax(bad)), int(bad.sum())
+        shown = ", ".join(f"{value:.6g}" for value in table[row, :5])
+        raise error(
+            f"{name} holds no probabilities in {n_bad} row{'s' * (n_bad > 1)}: the first is row "
+            f"{row}, counted from 0, with {shown}. Every row needs numbers in [0, 1] that sum to "
+            "1. Correct these rows, or leave them out.",
+            parameter=name,
+        )
+    return sums
 
 
 def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:

@@ -374,9 +374,8 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
         check_names([column], names, table="X")
         place = names.index(column)
     n_columns = len(names) if names or np.ndim(X) != 2 else np.shape(X)[1]
-    if not (isinstance(place, Integral) and -n_columns <= place < n_columns) or isinstance(
-        place, bool
-    ):
+    is_position = isinstance(place, Integral) and not isinstance(place, bool)
+    if not (is_position and -n_columns <= int(place) < n_columns):
         raise ColumnError(
             f"There is no column {column!r}: X has {n_columns} columns"
             f"{'' if names else ' without names'}. Pass a position from 0 to {n_columns - 1}, or "

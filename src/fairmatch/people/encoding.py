@@ -26,6 +26,7 @@ from fairmatch.people.checks import (
     FloatArray,
     check_choice,
     check_count,
+    check_finite,
     check_length,
     check_names,
     near_names,
@@ -871,11 +872,7 @@ def read_points(X: Any, *, n_rows: int | None = None) -> Points:
     [20.0, 30.0, 60.0]
     """
     points = X if isinstance(X, Points) else as_table(X).points
-    if points is X and not np.isfinite(points.numbers).all():
-        row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
-        raise InputError(
-            f"X has a NaN or infinite number (row {row}, counted from 0), and numbers must be "
-            "finite. Impute it, or leave the row out."
-        )
+    if points is X:
+        check_finite(points.numbers, "X")
     check_length(points.numbers, n_rows, "X")
     return points

@@ -489,16 +489,13 @@ def find_positive(
     >>> find_positive([0, 1], None, "pos_label"), find_positive(["no", "yes"], "yes", "pos_label")
     (1, 'yes')
     """
-    if written is not None:
-        return find_value(values, written, parameter, of)
     try:
-        return find_value(values, "1", parameter, of)
-    except InputError:
-        shown = ", ".join(map(repr, pd.Series(list(values)).dropna().unique().tolist()[:5]))
+        return find_value(values, "1" if written is None else written, parameter, of)
+    except InputError as error:
+        if written is not None:
+            raise
         raise InputError(
-            f"{of or 'the labels'} are {shown}, and they do not say which one is positive. Name "
-            "it.",
-            parameter=parameter,
+            f"Nothing says which label is positive, and {error}", parameter=parameter
         ) from None
 
 

@@ -109,17 +109,14 @@ def find_leaks(X: Any, sensitive_features: Any) -> list[Leak]:
 
 def _search(columns: Sequence[Column], attributes: Sequence[Attribute]) -> list[Leak]:
     """Return the columns that give an attribute away."""
-    leaks = []
+    leaks: list[Leak | None] = []
     for column in columns:
         n_rows = len(column.values)
         if column.levels is not None and len(column.levels) > max(_FEW_VALUES, n_rows / 2):
             continue
         codes, n_values = _classes(column)
-        for name, groups, labels in attributes:
-            if leak := _leak(column, codes, n_values, groups, labels):
-                kind, group, agreement = leak
-                leaks.append(Leak(column.name, kind, name, group, agreement))
-    return leaks
+        leaks += [_leak(column, codes, n_values, attribute) for attribute in attributes]
+    return [leak for leak in leaks if leak is not None]
 
 
 def _attributes(sensitive_features: Any) -> list[Attribute]:
@@ -153,12 +150,10 @@ def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:
 
 
 def _leak(
-    column: Column,
-    codes: npt.NDArray[np.intp],
-    n_values: int,
-    groups: npt.NDArray[np.intp],
-    labels: tuple[Any, ...],
-) -> tuple[Literal["copy", "determines", "near"], Any, float] | None:
+    column: Column, codes: npt.NDArray[np.intp], n_values: int, attribute: Attribute
+) -> Leak | None:
+    """Return how a column gives an attribute away, if it does."""
+    name, groups, labels = attribute
     n_groups = len(labels)
     if n_groups < 2:
         return None
@@ -166,7 +161,7 @@ def _leak(
     counts = np.bincount(codes[known] * n_groups + groups[known], minlength=n_values * n_groups)
     table = counts.reshape(n_values, n_groups)
     if _is_copy(column, table, labels):
-        return "copy", None, 1.0
+        return Leak(column.name, "copy", name, None, 1.0)
     # First all groups at once, then each group against the others, as in one-hot columns.
     for position in [None, *(range(n_groups) if n_groups > 2 else ())]:
         part = table
@@ -176,8 +171,9 @@ def _leak(
         if agreement >= NEAR_COPY and _evidence(part) >= _EVIDENCE:
             group = None if position is None else plain_value(labels[position])
             told = groups if position is None else np.where(known, groups == position, -1)
-            is_pure = is_pure or _is_pure_in_order(column, told)
-            return ("determines", group, 1.0) if is_pure else ("near", group, agreement)
+            if is_pure or _is_pure_in_order(column, told):
+                return Leak(column.name, "determines", name, group, 1.0)
+            return Leak(column.name, "near", name, group, agreement)
     return None
 
 

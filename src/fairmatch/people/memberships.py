@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import GroupError, InputError
-from fairmatch.people.checks import FloatArray, read_numbers
+from fairmatch.people.checks import FloatArray, check_probabilities, read_numbers
 from fairmatch.people.columns import named_columns
-
-# Probabilities written with four digits may sum to a little more or less than 1.
-_ROUNDED = 1e-3
 
 
 class GroupProbabilities:
@@ -130,19 +127,7 @@ def group_probabilities(table: Any, *, labels: Sequence[Any] | None = None) -> G
             parameter="table",
         )
     parts = [read_numbers(own, f"table[{name!r}]") for name, own in columns.items()]
-    return GroupProbabilities(_checked(np.column_stack(parts)), names)
-
-
-def _checked(values: FloatArray) -> FloatArray:
-    """Return probabilities whose rows sum to 1. Raise an error that names the first bad row."""
-    sums = values.sum(axis=1)
-    bad = ~((values >= 0.0) & (values <= 1.0)).all(axis=1) | ~(np.abs(sums - 1.0) <= _ROUNDED)
-    if bad.any():
-        row, n_bad = int(np.argmax(bad)), int(bad.sum())
-        raise GroupError(
-            f"table holds no probabilities in {n_bad} row{'s' * (n_bad > 1)}: the "
-            f"first is row {row}, counted from 0, with {values[row].tolist()}. Every row needs "
-            "numbers in [0, 1] that sum to 1. Leave out rows for which no group is estimated.",
-            parameter="table",
-        )
-    return np.asarray(values / sums[:, None])
+    values = np.column_stack(parts)
+    return GroupProbabilities(
+        values / check_probabilities(values, "table", GroupError)[:, None], names
+    )

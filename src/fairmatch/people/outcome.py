@@ -16,6 +16,7 @@ from fairmatch.people.checks import (
     FloatArray,
     check_choice,
     check_length,
+    check_probabilities,
     column_names,
     is_missing,
     plain_value,
@@ -196,10 +197,6 @@ def largest_class(scores: FloatArray) -> NDArray[np.intp]:
     return np.asarray(scores.shape[1] - 1 - np.argmax(scores[:, ::-1], axis=1))
 
 
-# Rows of probabilities may miss the sum 1 by this much, as float32 and printed digits do.
-_SUM_ERROR = 1e-3
-
-
 def read_vectors(y_score: ArrayLike, *, name: str = "y_score") -> FloatArray:
     """Read probabilities of two or more classes, one row per person, as float64."""
     refuse_masked(y_score, name)
@@ -211,16 +208,7 @@ def read_vectors(y_score: ArrayLike, *, name: str = "y_score") -> FloatArray:
             parameter=name,
         )
     scores = array.astype(np.float64)
-    sums = scores.sum(axis=1)
-    wrong = ~((scores >= 0.0).all(axis=1) & (np.abs(sums - 1.0) <= _SUM_ERROR))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        shown = ", ".join(f"{value:.6g}" for value in scores[row, :5])
-        raise InputError(
-            f"Every row of {name} must hold probabilities that sum to 1, and row {row}, counted "
-            f"from 0, holds {shown}. Pass class probabilities.",
-            parameter=name,
-        )
+    sums = check_probabilities(scores, name)
     # Rows that sum to 1 up to rounding keep every bit.
     return np.asarray(scores / np.where(np.abs(sums - 1.0) > 1e-9, sums, 1.0)[:, None])
 

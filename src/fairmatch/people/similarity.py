@@ -11,7 +11,13 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.people.checks import FloatArray, check_length, check_names, check_number
+from fairmatch.people.checks import (
+    FloatArray,
+    check_finite,
+    check_length,
+    check_names,
+    check_number,
+)
 from fairmatch.people.columns import Column
 from fairmatch.people.encoding import Points, Table, TableEncoder, as_table
 from fairmatch.people.people import Labels
@@ -201,10 +207,7 @@ def read_embedding(similarity: ArrayLike, n_rows: int) -> npt.NDArray[Any]:
         )
     check_length(array, n_rows, "similarity")
     floats = array if array.dtype.kind == "f" else array.astype(np.float64)
-    if not np.isfinite(floats).all():
-        raise InputError(
-            "similarity has entries that are NaN or infinite. Correct them.", parameter="similarity"
-        )
+    check_finite(floats, "similarity")
     return floats
 
 
