@@ -325,7 +325,7 @@ class TestErrors:
         ids=["pandas", "pyarrow"],
     )
     def test_a_name_that_comes_twice(self, table):
-        with pytest.raises(InputError, match="has the column .a. twice"):
+        with pytest.raises(InputError, match="has the column 'a' twice"):
             TableEncoder().fit(table)
 
     def test_a_near_name_is_suggested(self, people):

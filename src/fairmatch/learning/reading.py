@@ -66,7 +66,6 @@ from fairmatch.people.outcome import (
     Outcome,
     class_codes,
     class_outcome,
-    column_names,
 )
 from fairmatch.people.people import IndexArray, Labels, People
 from fairmatch.people.similarity import (
