@@ -12,7 +12,6 @@ from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.gaps import read_scored
 from fairmatch.measures.registry import MEASURES
 from fairmatch.people.checks import (
-    BoolArray,
     FloatArray,
     check_count,
     check_length,
@@ -94,15 +93,15 @@ def consistency_by_flip(
 
 def _flips(flipped_score: Any) -> list[Any]:
     """Return a list of flips. A single column is one flip."""
-    array = flipped_score if hasattr(flipped_score, "ndim") else np.asarray(flipped_score)
-    if array.ndim == 2 and array.shape[1] == 1:
+    shape = np.shape(flipped_score)
+    if len(shape) < 2 or shape[1] == 1:
         return [flipped_score]
-    if array.ndim == 2 and hasattr(flipped_score, "columns"):
+    if hasattr(flipped_score, "columns"):
         raise InputError(
             "flipped_score is a table with columns, and it must be a list of columns. Pass a list "
             "with one column of scores for each other group."
         )
-    return list(array) if array.ndim == 2 else [flipped_score]
+    return list(np.asarray(flipped_score))
 
 
 def rank_agreement(
@@ -139,11 +138,8 @@ def rank_agreement(
     reference = read_scores(reference_score, name="reference_score")
     scores = read_scores(y_score, n_rows=len(reference))
     groups = read_groups(sensitive_features, n_rows=len(reference))
-    agreement: dict[Hashable, float] = {}
-    for code, label in enumerate(groups.labels):
-        rows = groups.rows(code)
-        agreement[label] = rank_correlation(reference[rows], scores[rows])
-    return agreement
+    rows = {label: groups.rows(code) for code, label in enumerate(groups.labels)}
+    return {label: rank_correlation(reference[own], scores[own]) for label, own in rows.items()}
 
 
 def rank_correlation(
@@ -309,20 +305,16 @@ def subset_parity_gap(
     0.5
     """
     scored = read_scored(y_score, sensitive_features, sample_weight, estimated=False)
-    rows = np.flatnonzero(_read_mask(subset, len(scored.scores)))
-    inside = ScoredPeople(scored.people.take(rows), scored.scores[rows], where="the subset")
-    return MEASURES["mean_parity_gap"].value(inside)
-
-
-def _read_mask(subset: ArrayLike, n_rows: int) -> BoolArray:
     mask = read_column(subset, "subset")
     if mask.dtype != bool:
         raise InputError(
             f"subset must be a boolean mask, got dtype {mask.dtype}. Pass True for the rows in the "
             "subset, and False for the others."
         )
-    check_length(mask, n_rows, "subset")
-    return mask
+    check_length(mask, len(scored.scores), "subset")
+    rows = np.flatnonzero(mask)
+    inside = ScoredPeople(scored.people.take(rows), scored.scores[rows], where="the subset")
+    return MEASURES["mean_parity_gap"].value(inside)
 
 
 def random_subset_gaps(

@@ -213,7 +213,7 @@ def _gap(
     (label,) = measure.labels
     settings, names = scored.settings, scored.people.groups.labels
     unit, codes = measure.unit_of(settings), (source, target)
-    scored.within_strata(codes, label, lambda own: 0.0)  # raise if no stratum can be compared
+    scored.strata(codes, label)  # raise if no stratum can be compared
     assert scored.people.strata is not None
     strata, chance = [], []
     for code, own in scored.within.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -312,15 +312,13 @@ class ScoredPeople:
             for code, rows in strata.rows_of(np.arange(len(people))).items()
         }
 
-    def within_strata(
-        self, codes: tuple[int, int], label: int | None, gap: Callable[[ScoredPeople], float]
-    ) -> float:
-        """Return a gap between two groups: the mean of those within strata, if there are strata.
+    def strata(self, codes: tuple[int, int], label: int | None) -> list[tuple[float, ScoredPeople]]:
+        """Return the strata with people of two groups and their weights, or everybody.
 
         Strata weigh by their people of the two groups. Raise if none has people of both.
         """
         if self.people.strata is None:
-            return gap(self)
+            return [(1.0, self)]
         found = []
         for own in self.within.values():
             sizes = [own.group(code, label).weights.total for code in codes]
@@ -333,7 +331,7 @@ class ScoredPeople:
                 "compared. Condition on fewer factors, or on wider bands.",
             )
         total = sum(weight for weight, _ in found)
-        return sum(weight / total * gap(own) for weight, own in found)
+        return [(weight / total, own) for weight, own in found]
 
     @cached_property
     def levels(self) -> ScoredPeople:

@@ -702,29 +702,24 @@ def interval_of_rates(
     return Interval(low, high, method=f"{pair.method('rates')}{at_once}")
 
 
-def interval_of_scores(name: str) -> IntervalMethod:
-    """Return the method for a gap of scores. ``name`` is that of its interval in `ScoreGrid`."""
-
-    def interval(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
-        settings, kind = pair.scored.settings, "means"
-        if settings.outcome.several:
-            return _interval_of_vectors(pair, name, confidence)
-        if pair.scored.is_decision:  # the share of people at the upper end
-            rates = [own.weights.rate(own.values > settings.within[0]) for own in pair.parts()]
-            (hits, size), (others, n_others) = ((own.hits, own.people) for own in rates)
-            limits = fold(rate_difference((hits, others), (size, n_others), confidence))
-            found, kind = Interval(*limits), "rates"
-        else:
-            found = getattr(pair.grid, name)(confidence)
-            if name != "mean_gap":
-                kind = "distances" if pair.grid.reaches(confidence) else "many"
-        # The grid knows scores as shares of their range. Gaps of shares of people have no unit.
-        unit = settings.width if name in ("mean_gap", "wasserstein") else 1.0
-        return replace(
-            found, low=unit * found.low, high=unit * found.high, method=pair.method(kind)
-        )
-
-    return interval
+def interval_of_scores(pair: GroupPair, labels: Labels, confidence: float, name: str) -> Interval:
+    """Return the interval of a gap of scores. ``name`` is that of its method in `ScoreGrid`."""
+    settings, kind = pair.scored.settings, "means"
+    if settings.outcome.several:
+        return _interval_of_vectors(pair, name, confidence)
+    if pair.scored.is_decision:  # the share of people at the upper end
+        rates = [own.weights.rate(own.values > settings.within[0]) for own in pair.parts()]
+        (hits, size), (others, n_others) = ((own.hits, own.people) for own in rates)
+        limits = fold(rate_difference((hits, others), (size, n_others), confidence))
+        found, kind = Interval(*limits), "rates"
+    else:
+        found = getattr(pair.grid, name)(confidence)
+        if name != "mean_gap":
+            kind = "distances" if pair.grid.reaches(confidence) else "many"
+    # The grid knows scores as shares of their range. Gaps of shares of people have no unit.
+    unit = settings.width if name in ("mean_gap", "wasserstein") else 1.0
+    low, high = unit * found.low, unit * found.high
+    return replace(found, low=low, high=high, method=pair.method(kind))
 
 
 # The bootstrap of a distance of vectors counts people in this many cells.

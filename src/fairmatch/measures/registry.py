@@ -154,17 +154,23 @@ class Measure:
         cells: Sequence[int | None],
     ) -> float:
         """Return the gap between two groups within one class: the largest over decided classes."""
+        strata = scored.strata(codes, label)
+        return max(
+            sum(weight * self._apart(own, codes, label, cell) for weight, own in strata)
+            for cell in cells
+        )
 
-        def gap(own: ScoredPeople, cell: int | None) -> float:
-            first, second = (own.part(code, label, cell) for code in codes)
-            if self.distance is not None:
-                found = self.distance(first, second, own.settings)
-            else:
-                apart = self.level_of(first, own.settings) - self.level_of(second, own.settings)
-                found = float(np.abs(apart).sum()) / (2.0 if np.ndim(apart) else 1.0)
-            return found / self.unit_of(own.settings)
-
-        return max(scored.within_strata(codes, label, partial(gap, cell=cell)) for cell in cells)
+    def _apart(
+        self, scored: ScoredPeople, codes: tuple[int, int], label: int | None, cell: int | None
+    ) -> float:
+        first, second = (scored.part(code, label, cell) for code in codes)
+        settings = scored.settings
+        if self.distance is not None:
+            found = self.distance(first, second, settings)
+        else:
+            apart = self.level_of(first, settings) - self.level_of(second, settings)
+            found = float(np.abs(apart).sum()) / (2.0 if np.ndim(apart) else 1.0)
+        return found / self.unit_of(settings)
 
     def level_of(self, group: GroupScores, settings: Settings) -> Any:
         """Return the level of a group: a number, or the mean vector of class probabilities."""
@@ -177,22 +183,19 @@ class Measure:
 
         Levels of several classes are the shares of people who get a favourable one.
         """
-        outcome = scored.settings.outcome
-        if outcome.several:
+        settings = scored.settings
+        if settings.outcome.several:
             first, second = (
-                sum(scored.part(code, None, cell).mean for cell in outcome.favourable)
+                sum(scored.part(code, None, cell).mean for cell in settings.outcome.favourable)
                 for code in codes
             )
             return float(second - first)
-
-        def difference(own: ScoredPeople, label: int | None) -> float:
-            first, second = (self.level_of(own.part(code, label), own.settings) for code in codes)
-            return float(second - first)
-
-        return sum(
-            scored.within_strata(codes, label, partial(difference, label=label))
-            for label in self.labels
-        )
+        found = 0.0
+        for label in self.labels:
+            for weight, own in scored.strata(codes, label):
+                first, second = (self.level_of(own.part(code, label), settings) for code in codes)
+                found += weight * (second - first)
+        return found
 
     def signed(self, scored: ScoredPeople, codes: tuple[int, int]) -> float | None:
         """Return the second group's level minus the first's; None for gaps without direction."""
@@ -216,9 +219,11 @@ class Measure:
     def interval_of(self, pair: GroupPair, confidence: float) -> Interval:
         """Return the interval of the gap between two groups, which holds its value."""
         assert self.interval is not None
-        pair = replace(pair, scored=self._compared(pair.scored))
-        settings = pair.scored.settings
-        value, unit = self.between(pair.scored, pair.codes), self.unit_of(settings)
+        scored = self._compared(pair.scored)
+        if scored is not pair.scored:  # otherwise all measures share the grid of the pair
+            pair = replace(pair, scored=scored)
+        settings = scored.settings
+        value, unit = self.between(scored, pair.codes), self.unit_of(settings)
         found = self.interval(pair, self.labels, confidence)
         most = 1.0 if self.unit == "share" else settings.width / unit
         # The estimate comes from all scores and the limits from cells of them: keep their order.
@@ -331,7 +336,7 @@ _MEASURES = (
         "Mean scores",
         "difference of the mean scores",
         r"|E(f \mid S = s) - E(f \mid S = s')|",
-        interval_of_scores("mean_gap"),
+        partial(interval_of_scores, name="mean_gap"),
         unit="score",
         limit=limit_of_means,
         several="Mean scores",
@@ -343,7 +348,7 @@ _MEASURES = (
         "Score distributions, mean distance",
         "mean score difference of people at the same rank of their groups",
         r"\int_0^1 |F_s(t) - F_{s'}(t)| \, dt",
-        interval_of_scores("wasserstein"),
+        partial(interval_of_scores, name="wasserstein"),
         distance=Distance(
             lambda first, second, settings: first.wasserstein(second),
             Alike.areas,
@@ -362,7 +367,7 @@ _MEASURES = (
         "Score distributions, overlap",
         "share of people who would have to get another score, in intervals of scores",
         r"\tfrac12 \sum_t |P_s(f = t) - P_{s'}(f = t)|",
-        interval_of_scores("total_variation"),
+        partial(interval_of_scores, name="total_variation"),
         distance=Distance(
             lambda first, second, settings: first.total_variation(second, settings), Alike.overlaps
         ),
@@ -374,7 +379,7 @@ _MEASURES = (
         "Score distributions, largest distance",
         "difference of selection rates at the threshold where it is largest",
         r"\sup_t |F_s(t) - F_{s'}(t)|",
-        interval_of_scores("kolmogorov_smirnov"),
+        partial(interval_of_scores, name="kolmogorov_smirnov"),
         distance=Distance(
             lambda first, second, settings: first.distances(second).kolmogorov_smirnov,
             Alike.heights,
@@ -520,20 +525,19 @@ def gap_values(
         scored = ScoredPeople(people, scores[rows], settings)
     found: dict[str, float] = {}
     for name, measure in applicable(scored.settings.outcome).items():
-        if measure.needs_coupling and coupling is None:
+        matches, relative = measure.needs_coupling, measure.is_relative
+        if (matches and coupling is None) or (relative and not scored.settings.spread):
             continue
-        if measure.needs_labels and not people.has_classes:
-            if undefined:
-                found[name] = float("nan")
-            continue
-        if measure.is_relative and not scored.settings.spread:
-            continue
+        is_labelled = people.has_classes or not measure.needs_labels
         try:
-            found[name] = measure.value(matched if measure.needs_coupling else scored, coupling)
+            value = np.nan
+            if is_labelled:
+                value = measure.value(matched if matches else scored, coupling)
         except LabelError:
             if not undefined:
                 raise
-            found[name] = float("nan")
+        if is_labelled or undefined:
+            found[name] = value
     numbers = people.groups.numbers
     if numbers is not None and not scored.settings.outcome.several and is_seen(numbers):
         found[_ALONG.name] = _ALONG.value(scored)
