@@ -31,7 +31,7 @@ from fairmatch.people.checks import (
     read_scores,
 )
 from fairmatch.people.files import write_whole
-from fairmatch.people.groups import attribute_columns, listed
+from fairmatch.people.groups import attribute_columns, listed, read_codes
 from fairmatch.people.outcome import is_vectors
 
 # The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
@@ -570,20 +570,15 @@ class GapMonitor:
 def _factorise(sensitive_features: Any) -> tuple[NDArray[Any], Any]:
     """Return a code per row and the name behind each code; a missing group has the code -1."""
     if isinstance(sensitive_features, pd.Series):  # its text need not become objects
-        if isinstance(sensitive_features.dtype, pd.CategoricalDtype):
-            kept: Any = sensitive_features.array
-            return kept.codes, kept.categories
         return pd.factorize(sensitive_features)
     columns = attribute_columns(sensitive_features, "sensitive_features")
-    every = [pd.factorize(read_column(values, "sensitive_features")) for _, values in columns]
+    every = [read_codes(values, "sensitive_features") for _, values in columns]
     if len(every) == 1:
         return every[0]
     table = np.column_stack([codes for codes, _ in every])
     found, codes = np.unique(table, axis=0, return_inverse=True)
     texts = [
-        ", ".join(
-            str(plain_value(names[code])) for code, (_, names) in zip(row, every, strict=True)
-        )
+        ", ".join(str(names[code]) for code, (_, names) in zip(row, every, strict=True))
         for row in found
     ]
     return np.where((table < 0).any(axis=1), -1, codes), texts
