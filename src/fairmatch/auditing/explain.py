@@ -64,17 +64,7 @@ class Explainer(Neighbourhood):
             raise InputError(
                 f"favourable must be 'high' or 'low', got {favourable!r}.", parameter="favourable"
             )
-        inside = getattr(model, "sensitive_column", None)
-        features = X
-        if inside is not None:
-            features, own = split_columns(X, inside)
-            sensitive_features = own if sensitive_features is None else sensitive_features
-        if sensitive_features is None:
-            raise InputError(
-                "explain compares people of different groups and needs the group of every row. "
-                "Pass sensitive_features=.",
-                parameter="sensitive_features",
-            )
+        features, sensitive_features = split_groups(model, X, sensitive_features, "explain")
         table = Table(features)
         groups = read_groups(sensitive_features, n_rows=len(table), unknown="unknown")
         is_number = hasattr(model, "predict") and is_regressor(model)
@@ -93,6 +83,21 @@ class Explainer(Neighbourhood):
             outcome=outcome or ("selected" if favourable == "high" else "not flagged"),
         )
         check_length(self.scores, len(table), "model")
+
+
+def split_groups(model: Any, X: Any, sensitive_features: Any, caller: str) -> tuple[Any, Any]:
+    """Return X without groups, and the groups: those given, or those that the model finds in X."""
+    inside = getattr(model, "sensitive_column", None)
+    if inside is not None:
+        X, own = split_columns(X, inside)
+        sensitive_features = own if sensitive_features is None else sensitive_features
+    if sensitive_features is None:
+        raise InputError(
+            f"{caller} compares groups and needs the group of every row. Pass "
+            "sensitive_features=, or a model with sensitive_column.",
+            parameter="sensitive_features",
+        )
+    return X, sensitive_features
 
 
 def _scored(

@@ -115,7 +115,7 @@ def assert_gap(
     import numpy as np
 
     from fairmatch.auditing.audit import audit, class_table, score_people
-    from fairmatch.learning.reading import split_columns
+    from fairmatch.auditing.explain import split_groups
     from fairmatch.people.checks import check_number
 
     check_number("max_gap", max_gap, "[0, inf)")
@@ -134,15 +134,7 @@ def assert_gap(
         known = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
         label = settings.setdefault("pos_label", known[-1])
         scores = score_people(model, X, sensitive_features, label)
-    inside = getattr(model, "sensitive_column", None)
-    if sensitive_features is None and inside is not None:
-        sensitive_features = split_columns(X, inside)[1]
-    if sensitive_features is None:
-        raise InputError(
-            "assert_gap compares groups and needs the group of every row. Pass "
-            "sensitive_features=, or a model with sensitive_column.",
-            parameter="sensitive_features",
-        )
+    _, sensitive_features = split_groups(model, X, sensitive_features, "assert_gap")
     settings = {"model_name": type(model).__name__, **settings}
     found = audit(scores, sensitive_features=sensitive_features, y_true=y, **settings)
     gaps = {gap.name: gap for gap in (found.classes or found).gaps}
