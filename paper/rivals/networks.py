@@ -146,7 +146,7 @@ class MeanGapPenalty(Penalty):
         formula: MeanPenalty,
         link: Link = torch.sigmoid,
     ) -> None:
-        super().__init__(fairness_weights, link)
+        super().__init__(fairness_weights, link=link)
         self.formula = formula
         weights = torch.as_tensor(formula.contrast_weights).to(fairness_weights.dtype)
         self.register_buffer("contrast_weights", weights)

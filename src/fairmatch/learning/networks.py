@@ -378,27 +378,13 @@ TORCH_LOSSES: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Link]] = {
 
 
 class Penalty(nn.Module):
-    """Base class of penalties, with one fairness weight per network."""
+    r"""A penalty with one fairness weight per network.
+
+    By default it is the mean score gap between matched people, :math:`\Delta\mathrm{MDP}`
+    (equation 2), of parts with these weights.
+    """
 
     fairness_weights: Tensor
-
-    def __init__(self, fairness_weights: Tensor, link: Link = torch.sigmoid) -> None:
-        super().__init__()
-        self.register_buffer("fairness_weights", fairness_weights)
-        self.link = link
-
-    def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the weighted penalty of the pairs' margins, two tensors (L, n_pairs, ...)."""
-        return self.fairness_weights * self.value(self.link(first), self.link(second))
-
-    def value(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the penalty of the pairs' scores, without the fairness weights."""
-        raise NotImplementedError
-
-
-class MatchedGapPenalty(Penalty):
-    r"""The mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2)."""
-
     part_weights: Tensor
 
     def __init__(
@@ -407,12 +393,18 @@ class MatchedGapPenalty(Penalty):
         part_weights: Tensor | None = None,
         link: Link = torch.sigmoid,
     ) -> None:
-        super().__init__(fairness_weights, link)
-        weights = fairness_weights.new_ones(1) if part_weights is None else part_weights
-        self.register_buffer("part_weights", weights)
+        super().__init__()
+        self.link = link
+        self.register_buffer("fairness_weights", fairness_weights)
+        one = fairness_weights.new_ones(1)
+        self.register_buffer("part_weights", one if part_weights is None else part_weights)
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the weighted penalty of the pairs' margins, two tensors (L, n_pairs, ...)."""
+        return self.fairness_weights * self.value(self.link(first), self.link(second))
 
     def value(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the mean gap of the pairs."""
+        """Return the penalty of the pairs' scores, without the fairness weights."""
         sizes: Tensor = MatchedGap.sizes(first - second, vectors=first.ndim == 3)
         return sizes.reshape(len(sizes), len(self.part_weights), -1).mean(dim=2) @ self.part_weights
 
@@ -761,13 +753,13 @@ def train_networks(
         batches = Batches(mass, size, generator)
     elif isinstance(formula, MatchedGap):
         batches = coupled_batches(formula.coupling, people, size, generator)
-        module = MatchedGapPenalty(own, link=link)
+        module = Penalty(own, link=link)
     elif isinstance(formula, FreshlyMatchedGap):
         rematch = partial(matched_ahead, matcher=formula.matcher, points=formula.points)
         size = formula.matcher.batch_size or size
         batches = pair_batches(formula.parts, mass, size, generator, rematch)
         shares = own.new_tensor([part.weight for part in formula.parts])
-        module = MatchedGapPenalty(own, shares, link)
+        module = Penalty(own, shares, link)
     else:
         batches, module = formula.comparing(
             people, own, batch_size=size, link=link, generator=generator, seed=penalty_seed

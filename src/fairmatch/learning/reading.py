@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Annotated, Any
 
 import msgspec
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +52,7 @@ from fairmatch.people.groups import (
     SMALL,
     UNKNOWN,
     Groups,
+    attribute_columns,
     is_word,
     listed,
     odd_groups,
@@ -147,20 +147,16 @@ def joined_attributes(
     Attributes with names are found by name, in any order. Where one is missing, the combination is
     None, unless the model knows a group such as "female, unknown".
     """
-    frame = nw.from_native(sensitive, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        named = {str(name): name for name in frame.columns}
-        unnamed = attributes == tuple(map(str, range(len(attributes))))
-        if not unnamed and set(named) != set(attributes):
+    named = {str(name): own for name, own in attribute_columns(sensitive, "sensitive_features")}
+    names, unnamed = column_names(sensitive), tuple(map(str, range(len(attributes))))
+    if names is not None and attributes != unnamed:
+        if set(map(str, names)) != set(attributes):
             raise GroupError(
-                f"sensitive_features has the attributes {listed(list(named))}, and those of fit "
-                f"were {listed(attributes)}. Pass the same attributes."
+                f"sensitive_features has the attributes {listed(list(map(str, names)))}, and those "
+                f"of fit were {listed(attributes)}. Pass the same attributes."
             )
-        order = list(named.values()) if unnamed else [named[name] for name in attributes]
-        columns = [frame[name].to_numpy() for name in order]
-    else:
-        array = np.asarray(sensitive, dtype=object)
-        columns = list(array.T) if array.ndim == 2 else [array]
+        named = {name: named[name] for name in attributes}
+    columns = [np.asarray(own, dtype=object) for own in named.values()]
     missing = np.any([is_missing(column) for column in columns], axis=0)
     columns = [_named_unknown(column) for column in columns]
     rows = zip(*columns, strict=True)

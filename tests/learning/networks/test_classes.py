@@ -21,7 +21,7 @@ from fairmatch import (
     to_onnx,
 )
 from fairmatch.exceptions import InputError
-from fairmatch.learning.networks import TORCH_LOSSES, MatchedGapPenalty, NetworkScorer
+from fairmatch.learning.networks import TORCH_LOSSES, NetworkScorer, Penalty
 from fairmatch.learning.penalties import MatchedGap
 from fairmatch.measures import demographic_parity_gap, matched_parity_gap
 from fairmatch.people.outcome import softmax_loss
@@ -52,7 +52,7 @@ def margins(n_classes, seed=0):
 def test_gradients_by_finite_differences(n_classes, parts):
     loss, link = TORCH_LOSSES["softmax"]
     shares = torch.full((parts,), 1.0 / parts, dtype=torch.float64)
-    penalty = MatchedGapPenalty(WEIGHTS, shares, link)
+    penalty = Penalty(WEIGHTS, shares, link)
     first, second = margins(n_classes).requires_grad_()
     assert torch.autograd.gradcheck(penalty, (first, second))
     labels = torch.arange(6, dtype=torch.float64) % n_classes
@@ -67,7 +67,7 @@ def test_loss_and_penalty_are_those_of_trees(n_classes):
     own = [softmax_loss(n_classes).values(labels, one) for one in first.numpy()]
     assert_allclose(loss(first, torch.as_tensor(labels)), own, rtol=1e-12)
     pairs = Coupling(np.arange(6), np.arange(6) + 6, np.full(6, 1 / 6), 12, ("a", "b"))
-    found = MatchedGapPenalty(WEIGHTS, link=link)(first, second).numpy() / WEIGHTS.numpy()
+    found = Penalty(WEIGHTS, link=link)(first, second).numpy() / WEIGHTS.numpy()
     scores = link(torch.cat([first, second], dim=1)).numpy()
     assert_allclose(found, [MatchedGap(pairs, 0.0).value(one) for one in scores], rtol=1e-12)
     groups = np.repeat(["a", "b"], 6)
@@ -86,8 +86,8 @@ def test_two_classes_of_the_softmax_are_the_logistic_loss():
     labels = torch.tensor([0.0, 1.0, 1.0, 0.0, 0.0, 1.0], dtype=torch.float64)
     torch.testing.assert_close(vectors(first, labels), numbers(differences[0], labels))
     torch.testing.assert_close(
-        MatchedGapPenalty(WEIGHTS, link=softmax_link)(first, second),
-        MatchedGapPenalty(WEIGHTS, link=link)(*differences),
+        Penalty(WEIGHTS, link=softmax_link)(first, second),
+        Penalty(WEIGHTS, link=link)(*differences),
     )
 
 

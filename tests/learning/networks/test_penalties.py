@@ -8,7 +8,7 @@ from paper.rivals.penalties import ConstraintViolation, SquaredMeanGap
 from synthetic import rows_of
 
 from fairmatch import Coupling
-from fairmatch.learning.networks import MatchedGapPenalty
+from fairmatch.learning.networks import Penalty
 from fairmatch.measures import matched_parity_gap, mean_parity_gap
 from fairmatch.people.groups import CRITERIA
 
@@ -35,9 +35,9 @@ def logits(seed=0, n_pairs=6):
 @pytest.mark.parametrize(
     "penalty",
     [
-        MatchedGapPenalty(WEIGHTS),
-        MatchedGapPenalty(WEIGHTS, torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)),
-        MatchedGapPenalty(WEIGHTS, link=lambda margins: margins),
+        Penalty(WEIGHTS),
+        Penalty(WEIGHTS, torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)),
+        Penalty(WEIGHTS, link=lambda margins: margins),
         mean_penalty(SquaredMeanGap),
         mean_penalty(ConstraintViolation),
     ],
@@ -47,7 +47,7 @@ def test_gradient_against_finite_differences(penalty):
     assert torch.autograd.gradcheck(penalty, (source, target))
 
 
-@pytest.mark.parametrize("penalty", [MatchedGapPenalty(WEIGHTS), mean_penalty(SquaredMeanGap)])
+@pytest.mark.parametrize("penalty", [Penalty(WEIGHTS), mean_penalty(SquaredMeanGap)])
 def test_gradient_of_weights_of_a_network_against_finite_differences(penalty):
     """As for the trees: each weight is moved by hand, a little up and a little down."""
     generator = torch.Generator().manual_seed(0)
@@ -72,7 +72,7 @@ def test_matched_gap_is_the_measure():
     n = source.shape[1]
     groups = np.repeat(["a", "b"], n)
     pairs = Coupling(np.arange(n), np.arange(n) + n, np.full(n, 1 / n), 2 * n, ("a", "b"))
-    penalty = MatchedGapPenalty(WEIGHTS)(source, target)
+    penalty = Penalty(WEIGHTS)(source, target)
     scores = torch.sigmoid(torch.cat([source, target], dim=1)).numpy()
     gaps = [
         matched_parity_gap(None, row, sensitive_features=groups, coupling=pairs) for row in scores
