@@ -95,8 +95,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         The scorer of a saved state, which the scorer's method ``state()`` returned. Or
         ``_save_instead``: what to do instead of saving the model.
 
-    The parameters are described here, or in the class that adds them. `documented` copies these
-    entries into the docstrings of the estimators.
+    Parameters and attributes are described here, or in the class that adds them. `documented`
+    copies these entries into the docstrings of the estimators.
 
     Parameters
     ----------
@@ -162,6 +162,21 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         What happens to rows without a group. With "ignore" the model learns from them and compares
         them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
         group of their own, "unknown".
+
+    Attributes
+    ----------
+    groups_ : tuple
+        Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
+    fairness_weight_ : float
+        The fairness weight that the model was trained with.
+    path_ : FairnessPath
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
+    validation_curve_ : DataFrame
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, their ``expected_gap``, the trend of the gap along the weights, and its standard
+        error, ``gap_error``.
     """
 
     # Requested by default: meta-estimators then pass the groups on where routing is enabled.
@@ -524,19 +539,27 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 Estimator = TypeVar("Estimator", bound=type[FairEstimator])
-_PARAMETERS = re.compile(r"(?<=^Parameters\n----------\n).*?(?=\n\n\w+\n---|\Z)", re.M | re.S)
+_SECTION = r"(?<=^{0}\n{1}\n).*?(?=\n\n\w+\n---|\Z)"
 
 
 def documented(estimator: Estimator) -> Estimator:
-    """Complete a docstring: parameters that it does not describe are described as in its bases."""
-    entries: dict[str, str] = {}
-    for base in estimator.__mro__:
-        described = _PARAMETERS.search(cleandoc(vars(base).get("__doc__") or ""))
-        for entry in re.split(r"\n(?=\S)", described[0]) if described else ():
-            entries.setdefault(entry.partition(" :")[0], entry)
-    found = "\n".join(entries[name] for name in signature(estimator).parameters if name in entries)
-    # A function, because a backslash of an entry is no escape.
-    estimator.__doc__ = _PARAMETERS.sub(lambda _: found, cleandoc(estimator.__doc__ or ""))
+    """Complete a docstring: what it does not describe is described as in its bases.
+
+    Parameters are in the order of the signature; the attributes of bases follow.
+    """
+    shown = cleandoc(estimator.__doc__ or "")
+    for title in ("Parameters", "Attributes"):
+        section = re.compile(_SECTION.format(title, "-" * len(title)), re.M | re.S)
+        entries: dict[str, str] = {}
+        for base in estimator.__mro__:
+            described = section.search(cleandoc(vars(base).get("__doc__") or ""))
+            for entry in re.split(r"\n(?=\S)", described[0]) if described else ():
+                entries.setdefault(entry.partition(" :")[0], entry)
+        names = signature(estimator).parameters if title == "Parameters" else entries
+        found = "\n".join(entries[name] for name in names if name in entries)
+        # A function, because a backslash of an entry is no escape.
+        shown = section.sub(lambda _, found=found: found, shown)  # type: ignore[misc]
+    estimator.__doc__ = shown
     return estimator
 
 
@@ -619,12 +642,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two labels; the second is the positive one.
-    groups_ : tuple
-        Labels of the groups.
-    fairness_weight_ : float
-        The fairness weight that the model was trained with.
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order; of two, the second is the positive one.
+    calibration_ : ScoreCalibration or None
+        With ``calibrate``: the maps of the scores. Then ``path_`` and ``validation_curve_`` are
+        there without ``max_gap`` too, and the curve has the largest ``calibrated_error`` of a
+        group after the calibration.
     """
 
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
@@ -740,12 +763,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    groups_ : tuple
-        Labels of the groups.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
-    fairness_weight_ : float
-        The fairness weight that the model was trained with.
     """
 
     _curve_weights: ClassVar[tuple[float, ...]] = REGRESSION_WEIGHTS

@@ -789,6 +789,11 @@ class NetworkEstimator(FairEstimator):
     random_state : int, optional
         Seed. The same seed gives the same bits on the same machine, versions and number of
         threads.
+
+    Attributes
+    ----------
+    n_epochs_ : int
+        Number of complete epochs of its training.
     """
 
     _state_file: ClassVar[str] = FILE
@@ -915,25 +920,6 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     network_ : StackedMLP or ModuleStack
         The trained network, which maps a row to the log-odds of the positive class, or to one
         margin for each of several classes.
-    n_epochs_ : int
-        Number of complete epochs of its training.
-    classes_ : array of shape (n_classes,)
-        The labels; of two, the second is the positive one.
-    groups_ : tuple
-        Labels of the groups.
-    n_unknown_ : int
-        Number of training rows without a group.
-    fairness_weight_ : float
-        The fairness weight that the model was trained with.
-    path_ : FairnessPath
-        With ``max_gap`` or ``calibrate``: the candidates of the choice, with the model that is kept
-        in its place.
-    validation_curve_ : DataFrame
-        With ``max_gap`` or ``calibrate``: the measures of the candidates on rows that they have not
-        seen, their ``score``, and their ``expected_gap``, the trend of the gap along the weights.
-        With ``calibrate`` also the largest ``calibrated_error`` of a group after the calibration.
-    calibration_ : ScoreCalibration or None
-        With ``calibrate``: the maps of the scores.
 
     Notes
     -----
@@ -1009,8 +995,6 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     ----------
     network_ : StackedMLP or ModuleStack
         The trained network; it predicts in standard deviations from the mean.
-    target_mean_, target_scale_ : float
-        Mean and standard deviation of the target in the training rows.
 
     Notes
     -----

@@ -569,6 +569,17 @@ class BoostedTrees(FairEstimator):
     random_state : int, optional
         Seed. The same seed gives the same model on the same machine and versions. By
         default it is that of ``estimator``.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        Number of trees.
+    feature_importances_ : array
+        Share of each column in the gain of all splits. If the trees see the group, its share comes
+        last.
+    held_out_objective_ : array
+        The objective on the held-out rows after every round. It is infinite in the warm-up, and
+        the array is empty without early stopping.
     """
 
     _sees: ClassVar[str] = "codes"
@@ -732,32 +743,6 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     base_margin_ : float, or array of shape (n_classes,)
         Log-odds of the positive class in the rows that trees are grown on, where boosting starts;
         or the logarithms of the shares of several classes.
-    n_rounds_ : int
-        Number of trees.
-    feature_importances_ : array
-        Share of each column in the gain of all splits. If the trees see the group, its share comes
-        last.
-    held_out_objective_ : array
-        The objective on the held-out rows after every round. It is infinite in the warm-up, and
-        the array is empty without early stopping.
-    classes_ : array of shape (n_classes,)
-        The labels in sorted order; of two, the second is the positive one.
-    groups_ : tuple
-        Labels of the groups.
-    n_unknown_ : int
-        Number of training rows without a group.
-    fairness_weight_ : float
-        The fairness weight that the model was trained with.
-    path_ : FairnessPath
-        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
-    validation_curve_ : DataFrame
-        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
-        ``score``, their ``expected_gap``, the trend of the gap along the weights, and its standard
-        error, ``gap_error``.
-        With ``calibrate`` (``max_gap`` is then not needed) also the largest ``calibrated_error`` of
-        a group after the calibration.
-    calibration_ : ScoreCalibration or None
-        With ``calibrate``: the maps of the scores.
 
     Notes
     -----
@@ -829,9 +814,6 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     table. Then LightGBM's trees learn to predict well and to give matched people similar
     predictions. The trees see categorical columns and missing values as they are.
 
-    The attributes are those of `FTMBoostingClassifier`, and these. The sum of the trees is in
-    standard deviations from the mean.
-
     Parameters
     ----------
     estimator : LGBMRegressor, optional
@@ -853,10 +835,10 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
 
     Attributes
     ----------
+    trees_ : lightgbm.Booster
+        The trees. Their sum plus ``base_margin_`` is in standard deviations from the mean.
     base_margin_ : float
         Where boosting starts: the mean of the rows that trees are grown on, which is about 0.
-    target_mean_, target_scale_ : float
-        Mean and standard deviation of the target in the training rows.
 
     Notes
     -----
