@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -489,15 +489,16 @@ def _open(
         y_scores = {name: own.favours(own.decided) for name, own in several.items()}
         y_true, pos_label = None if first.codes is None else first.favours(first.codes), 1
         outcome = first.words if outcome is None else outcome
-    kind, reference = asked["kind"], asked["reference"]
-    settings = AuditSettings(
-        **_selection(**rules),
-        **{name: asked[name] for name in _SETTINGS},
-        favourable=favourable,
-        outcome=outcome,
-        kind=_kind(next(iter(y_scores.values()))) if kind is None else kind,
-        reference=None if reference is None else str(reference),
-    )
+    first_model, reference = next(iter(y_scores.values())), asked["reference"]
+    is_number = hasattr(first_model, "predict") and is_regressor(first_model)
+    chosen = _selection(**rules) | {
+        "favourable": favourable,
+        "outcome": outcome,
+        "kind": asked["kind"] or ("number" if is_number else "probability"),
+        "reference": None if reference is None else str(reference),
+    }
+    plain = {own.name: asked[own.name] for own in fields(AuditSettings)}
+    settings = AuditSettings(**plain | chosen)
     for name, own, default in (("pos_label", pos_label, 1), ("privileged", privileged, None)):
         if not settings.scores.decides and own not in (default, None):
             raise InputError(
@@ -541,18 +542,6 @@ def _open(
     return [_audited(roster, name, settings, scores, chances.get(name)) for name in scores]
 
 
-# The arguments of an audit that are settings of the same name.
-_SETTINGS = (
-    "confidence",
-    "n_resamples",
-    "n_sample",
-    "n_subsets",
-    "min_group_size",
-    "random_state",
-    "weight_kind",
-)
-
-
 def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str, Any]:
     """Return the settings that say who is selected, or raise if they contradict each other."""
     within = None
@@ -581,11 +570,6 @@ def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str,
         "top": read_top(top),
         "score_range": within,
     }
-
-
-def _kind(y_score: Any) -> str:
-    """Return what the scores of a model are: numbers if it is a regressor."""
-    return "number" if hasattr(y_score, "predict") and is_regressor(y_score) else "probability"
 
 
 def _scored(scores: Sequence[NDArray[Any]]) -> NDArray[np.bool_] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import expit, logit, ndtri
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
-from fairmatch.auditing.people import MANY_GROUPS, Audited
+from fairmatch.auditing.people import MANY_GROUPS, Audited, first_rows
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.chance import Distance
@@ -539,11 +540,8 @@ def draw_persons(
     A row that stands for many people is drawn as often as its people are. So aggregated and
     repeated rows give the same people.
     """
-    rows = order[data.groups.codes[order] == code]
+    rows = first_rows(order[data.groups.codes[order] == code], data.weights)
     own = data.weights.take(rows)
-    if own.persons is not None:
-        rows = rows[np.sort(np.unique(own.persons, return_index=True)[1])]
-        own = data.weights.take(rows)
     ends = np.arange(1, len(rows) + 1)
     if own.is_counts and own.values is not None:
         ends = np.cumsum(own.values).astype(np.int64)
@@ -587,11 +585,25 @@ def excess_of(
     def ends(group: NDArray[np.bool_], prices: Sequence[float]) -> list[_End]:
         sides = np.flatnonzero(group), np.flatnonzero(~group)
         cost, apart = distances[np.ix_(*sides)], gaps[np.ix_(*sides)]
-        masses = [_masses(weights, side) for side in sides]
+        ones = np.ones(len(scores)) if weights is None else weights
+        masses = [ones[side] / ones[side].sum() for side in sides]
+        is_even = weights is None and len(sides[0]) == len(sides[1])
+        own = int(np.argmin(cost.shape))  # the smaller group
+        size = 1.0 / float((masses[own] ** 2).sum())
 
         def matched(price: float) -> _Matched:
-            plan = _plan(cost + price * apart, masses, weights is None)
-            return _Matched(float(cost[plan[:2]] @ plan[2]), *_mean_of(plan, apart, masses))
+            paid = cost + price * apart
+            if is_even:
+                pairs: tuple[Any, ...] = linear_sum_assignment(paid)
+                mass = np.full(len(pairs[0]), 1.0 / len(pairs[0]))
+            else:
+                plan = cheapest_plan(masses[0], masses[1], paid - paid.min())[0]
+                pairs = np.nonzero(plan)
+                mass = plan[pairs]
+            mean = float(apart[pairs] @ mass / mass.sum())
+            totals = np.bincount(pairs[own], (apart[pairs] - mean) * mass, cost.shape[own])
+            error = float(np.sqrt((totals**2).sum() * size / max(size - 1.0, 1.0)))
+            return _Matched(float(cost[pairs] @ mass), mean, error)
 
         nearest = matched(0.0)
         allowed = (1.0 + TOLERANCE) * nearest.cost + LAST_DIGIT * scale
@@ -635,8 +647,7 @@ def excess_of(
     )
 
 
-@dataclass(frozen=True)
-class _Matched:
+class _Matched(NamedTuple):
     """The mean distance of matched people, their mean score gap, and its standard error."""
 
     cost: float
@@ -644,8 +655,7 @@ class _Matched:
     error: float
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(NamedTuple):
     """A limit of the mean score gap, its standard error, and the price that gives it."""
 
     gap: float
@@ -681,36 +691,3 @@ def _end(
             break
         price = 1.0 / slope
     return _End(float(min(max(sign * best, 0.0), 1.0)), error, at)
-
-
-def _masses(weights: FloatArray | None, side: IndexArray) -> FloatArray:
-    own = np.ones(len(side)) if weights is None else weights[side]
-    masses: FloatArray = own / own.sum()
-    return masses
-
-
-def _plan(
-    cost: FloatArray, masses: list[FloatArray], is_even: bool
-) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return the pairs of a matching of least cost, with their mass."""
-    if is_even and cost.shape[0] == cost.shape[1]:
-        rows, columns = linear_sum_assignment(cost)
-        return rows, columns, np.full(len(rows), 1.0 / len(rows))
-    plan = cheapest_plan(masses[0], masses[1], cost - cost.min())[0]
-    rows, columns = np.nonzero(plan)
-    return rows, columns, plan[rows, columns]
-
-
-def _mean_of(
-    plan: tuple[IndexArray, IndexArray, FloatArray],
-    apart: FloatArray,
-    masses: list[FloatArray],
-) -> tuple[float, float]:
-    """Return the mean gap over pairs, and its standard error by people of the smaller group."""
-    rows, columns, mass = plan
-    gaps = apart[rows, columns]
-    mean = float(gaps @ mass / mass.sum())
-    side, own = (rows, masses[0]) if apart.shape[0] <= apart.shape[1] else (columns, masses[1])
-    totals = np.bincount(side, (gaps - mean) * mass, minlength=len(own))
-    size = 1.0 / float((own**2).sum())
-    return mean, float(np.sqrt((totals**2).sum() * size / max(size - 1.0, 1.0)))

@@ -414,6 +414,14 @@ def draw_rows(
     return positions[order], Weights(len(positions), values, weights.is_counts)
 
 
+def first_rows(rows: IndexArray, weights: Weights) -> IndexArray:
+    """Return the first of each person's rows, in the order in which the rows are given."""
+    if weights.persons is None:
+        return rows
+    first: IndexArray = rows[np.sort(np.unique(weights.persons[rows], return_index=True)[1])]
+    return first
+
+
 # A text column with so many levels identifies people. It is not a property that people share.
 _MOST_LEVELS, _FEW_LEVELS = 1000, 30
 # Above this share of exact copies, a note asks whether people have several rows.
@@ -468,9 +476,7 @@ class Roster:
 
     def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
         """Draw people of each group, as `draw_rows` does, by their order; one row of a person."""
-        order, persons = self.order, self.weights.persons
-        if persons is not None:
-            order = order[np.sort(np.unique(persons[order], return_index=True)[1])]
+        order = first_rows(self.order, self.weights)
         groups, weights = self.people.groups.take(order), self.weights.take(order)
         rows, drawn = draw_rows(groups, replace(weights, persons=None), n_people, generator)
         return order[rows], drawn
@@ -751,10 +757,8 @@ def _read_alike(
     # several people is written once or several times.
     known = [people.groups.codes], [people.labels.values]
     rows = content_order(people.table.columns, *known, weights.values)
-    rows, mass = rows[people.labels.known[rows]], weights.values
-    if weights.persons is not None:
-        rows = rows[np.sort(np.unique(weights.persons[rows], return_index=True)[1])]
-    elif mass is not None and weights.is_counts and weights.total <= _MOST_WRITTEN:
+    rows, mass = first_rows(rows[people.labels.known[rows]], weights), weights.values
+    if mass is not None and weights.is_counts and weights.total <= _MOST_WRITTEN:
         rows, mass = np.repeat(rows, mass[rows].astype(np.intp)), None
     drawn = people.table.take(rows), people.labels.take(rows), None if mass is None else mass[rows]
     if similarity == AUTO:
