@@ -403,3 +403,34 @@ def test_what_cannot_be_filed_is_refused(plain, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(MissingExtraError, match="needs Chromium"):
         write_filing(plain, tmp_path / "f.pdf")
+
+
+def periods_of(labels):
+    """Return an audit of three years in which two groups are accepted at different rates."""
+    generator = np.random.default_rng(0)
+    group, year = np.tile(["a", "b"], 600), np.repeat(["2023", "2024", "2025"], 400)
+    scores = np.where(generator.random(1200) < np.where(group == "a", 0.6, 0.4), 0.9, 0.1)
+    y_true = generator.integers(0, 2, 1200) if labels else None
+    return audit(
+        scores, sensitive_features=group, y_true=y_true, by=year, n_resamples=100, n_sample=50
+    )
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_filing_has_every_period_and_says_which_changes_are_tested(labels, tmp_path):
+    text = write_filing(periods_of(labels), tmp_path / "f.html").read_text("utf-8")
+    table = re.search(r"<h3>Table A\d+ Selection rates in every period</h3>.*?</table>", text, re.S)
+    assert all(year in table[0] for year in ("2023", "2024", "2025"))
+    assert ("those of error rates among them" in table[0]) == labels
+
+
+def test_a_filing_leaves_out_columns_that_a_sheet_has_no_room_for(tmp_path):
+    generator = np.random.default_rng(1)
+    group, rank = np.tile(["a", "b"], 400), generator.integers(0, 3, 800).astype(str)
+    found = audit(generator.random(800), sensitive_features=group, given=rank, n_resamples=100)
+    pages = [
+        write(found, tmp_path / "page.html").read_text("utf-8")
+        for write in (write_report, write_filing)
+    ]
+    assert ["conditional disparity" in page for page in pages] == [True, False]
+    assert all("odds ratio (interval)" in page for page in pages)

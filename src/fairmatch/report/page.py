@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -209,18 +209,9 @@ FILING_FIELDS = {
 }
 """The fields of a filing with their headings; those of Local Law 144 are among them."""
 
-_UNFILED = (
-    "meaning",
-    "method",
-    "symbol",
-    "exact",
-    "flips",
-    "share",
-    "p",
-    "small",
-    "groups",
-    "below",
-)
+# Columns that a sheet of paper has no room for. A p-value is left out if it is adjusted beside it.
+_UNFILED = {"meaning", "method", "symbol", "exact", "flips", "share", "small", "groups", "below"}
+_UNFILED_GIVEN = {"absolute", "chance", "percent", "disparity"}
 
 
 def write_filing(
@@ -282,13 +273,15 @@ def write_filing(
     blanks = {key: given.get(key) or known.get(key) or "" for key in FILING_FIELDS}
     gaps = figures.gap_figure(shown)
     gaps = replace(gaps, rows=[row for row in gaps.rows if row["panel"] is not None])
+    over_time = figures.period_figure(shown), figures.stage_figure(shown)
     html = template("filing.html.j2").render(
         **_opening(shown, title),
         fields={words: blanks[key] for key, words in FILING_FIELDS.items()},
         matched=figures.matched_figure(shown),
         appendix=[
-            _on_paper(one)
-            for one in (*figures.impact_figures(shown), *figures.given_figures(shown)[:1], gaps)
+            *(_on_paper(one) for one in figures.impact_figures(shown)),
+            *(_on_paper(one, _UNFILED_GIVEN) for one in figures.given_figures(shown)[:1]),
+            *(_on_paper(one) for one in (gaps, *over_time) if one is not None),
         ],
     )
     if Path(path).suffix.lower() == ".html":
@@ -300,9 +293,9 @@ def write_filing(
     return Path(path)
 
 
-def _on_paper(figure: Figure) -> Figure:
+def _on_paper(figure: Figure, more: Collection[str] = ()) -> Figure:
     """Return a table without the columns for which a sheet of paper has no room."""
-    left_out = set(_UNFILED) - ({"p"} if "adjusted" not in figure.columns else set())
+    left_out = {*_UNFILED, *more, *({"p"} if "adjusted" in figure.columns else ())}
     kept = {key: words for key, words in figure.columns.items() if key not in left_out}
     return replace(figure, columns=kept)
 
