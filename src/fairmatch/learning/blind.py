@@ -60,18 +60,10 @@ def gap_of(decisions: FloatArray, masses: FloatArray, weights: FloatArray) -> fl
 def fit_rules(
     scores: FloatArray, masses: FloatArray, weights: FloatArray, strengths: Sequence[float]
 ) -> list[BlindRule]:
-    r"""Return one rule per strength: the most accurate one with a share of the gap taken away.
+    r"""Return one rule per strength: the most accurate one with that share of the gap taken away.
 
-    Parameters
-    ----------
-    scores : array of shape (n_rows,)
-        Probability of the positive label, of rows that the model has not seen.
-    masses : array of shape (n_rows, n_classes, n_groups)
-        Probability of each compared class and group, given X.
-    weights : array of shape (n_rows,)
-        Weight of every row.
-    strengths : sequence of float
-        Shares of the gap of the scores themselves to take away.
+    Scores are of rows that the model has not seen. The masses, of shape (n_rows, n_classes,
+    n_groups), are the probability of each compared class and group, given X.
 
     Notes
     -----

@@ -71,22 +71,11 @@ class UnsavedMatcher:
 def save_model(
     model: Any, path: str | Path, *, beside: Callable[[Path], object] | None = None
 ) -> Path:
-    """Write a fitted model to a folder; `load` reads it back.
+    """Write a fitted model to a folder, which is returned; `load` reads it back.
 
-    Parameters
-    ----------
-    model : estimator
-        The fitted model.
-    path : str or Path
-        The folder. It must be new, empty, or hold a saved model, which is then replaced.
-    beside : callable, optional
-        Writes further files into the folder that it gets, such as the model's curve. The folder
-        appears with all of its files or not at all.
-
-    Returns
-    -------
-    Path
-        The folder.
+    The folder must be new, empty, or hold a saved model, which is then replaced. ``beside`` writes
+    further files into the folder that it gets, such as the model's curve. The folder appears with
+    all of its files or not at all.
     """
     check_is_fitted(model)
     name = type(model).__name__

@@ -29,28 +29,12 @@ def smooth_scores(
     fairness_weights: Sequence[float],
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    r"""Compute targets that are near the scores and similar for matched people.
+    r"""Compute targets that are near the scores and similar for matched people, for every weight.
 
-    Parameters
-    ----------
-    scores : array of shape (n_rows,) or (n_rows, n_classes)
-        Scores of the rows that were matched: any finite numbers, or class probabilities.
-    coupling : Coupling
-        Who is matched with whom.
-    fairness_weights : sequence of float
-        How much the differences of matched people count; 0 returns the scores.
-    weights : array of shape (n_rows,), optional
-        Weight of every row.
-
-    Returns
-    -------
-    array of shape (n_weights, n_rows) or (n_weights, n_rows, n_classes)
-        The targets, within the range of the scores; those of class probabilities sum to 1.
-
-    Raises
-    ------
-    SolverError
-        If the solver does not reach ten digits within 20,000 steps.
+    Scores are any finite numbers of the rows that were matched, or their class probabilities. The
+    targets have one axis more, for the weights. They stay within the range of the scores, and those
+    of class probabilities sum to 1. A `SolverError` says that the solver did not reach ten digits
+    within 20,000 steps.
 
     Notes
     -----
