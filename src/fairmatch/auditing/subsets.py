@@ -150,6 +150,7 @@ _ALIKE = 3
 _PAIR_BLOCK = 4096
 
 IntArray = NDArray[np.int64]
+People = tuple[IntArray, FloatArray]  # groups; weights and weighted scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +219,11 @@ class Search:
 
     def __init__(self, data: Audited, coded: list[CodedColumn], part: Part, min_rows: int) -> None:
         self.coded, self.rows, self.min_rows, self.n_examined = coded, part.rows, min_rows, 0
-        self.scores = data.shares[part.rows]
-        self.weights = part.evidence
-        self.weighted = self.scores * self.weights
+        weights = part.evidence
+        self.values = np.stack([weights, data.shares[part.rows] * weights])
         self.group, self.n_groups = data.place[part.rows], len(data.compared)
         self.codes = [column.codes[part.rows].astype(np.int64) for column in coded]
-        self.overall = _differences(self._sums_of(slice(None)))[0]
+        self.overall = _differences(self._sums(self._people(slice(None))))[0]
         self.extended: dict[frozenset[Rule], list[Find]] = {}
         self.is_wide = len(coded) > _MOST_COLUMNS
         self.columns: Sequence[int] = range(len(coded))
@@ -233,14 +233,25 @@ class Search:
         tail, n_rules = (1.0 - data.pair_confidence) / 2.0, sum(len(own.rules) for own in coded)
         self.quantiles = -ndtri(tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules))
 
-    def _sums_of(self, inside: BoolArray | slice) -> FloatArray:
-        """Return the sums of one subset."""
-        group, weights = self.group[inside], self.weights[inside]
-        sums = [
-            np.bincount(group, values, minlength=self.n_groups)
-            for values in (weights, weights * self.scores[inside])
-        ]
-        return np.array(sums, dtype=np.float64)[:, None]
+    def _people(self, inside: BoolArray | IndexArray | slice) -> People:
+        """Return the groups of some people, and their weights and weighted scores."""
+        return self.group[inside], self.values[:, inside]
+
+    def _sums(self, people: People, codes: IntArray | int = 0, n_codes: int = 1) -> FloatArray:
+        """Return the sums of the people with each code."""
+        group, values = people
+        n_cells = n_codes * self.n_groups
+        sums = [np.bincount(self.n_groups * codes + group, own, n_cells) for own in values]
+        return np.array(sums, dtype=np.float64).reshape(2, n_codes, self.n_groups)
+
+    def _sums_by_rule(self, column: CodedColumn, codes: IntArray, people: People) -> FloatArray:
+        """Return the sums of every condition on a column."""
+        each = self._sums(people, codes, column.n_codes)
+        if column.cuts is None:
+            return np.concatenate([each, each.sum(axis=1, keepdims=True) - each], axis=1)
+        upto = each[:, :-1].cumsum(axis=1)
+        limits = upto[:, :-1], upto[:, -1:] - upto[:, :-1]
+        return np.concatenate([*limits, each[:, -1:]], axis=1)
 
     def run(self) -> list[Find]:
         """Search, and return distinct finds. The polished ones come first, then the others."""
@@ -272,6 +283,18 @@ class Search:
         merits -= np.abs(self.overall)  # what everybody's gap does not show already
         return np.where(enough, merits[:, pairs], -np.inf)
 
+    def _most(
+        self, sums: FloatArray, depth: int, n_before: FloatArray | float
+    ) -> tuple[FloatArray, IndexArray]:
+        """Return the merit of each subset, and its pair of groups.
+
+        A last condition that holds for everybody who was in the subset before adds nothing.
+        """
+        merits = self._merits(sums, depth)
+        merit = merits.max(axis=1)
+        merit[sums[0].sum(axis=-1) >= n_before * (1.0 - 1e-6)] = -np.inf
+        return merit, merits.argmax(axis=1)
+
     def _extend(self, rules: frozenset[Rule]) -> list[Find]:
         """Examine every subset that one more condition makes."""
         if rules in self.extended:
@@ -279,13 +302,11 @@ class Search:
         inside = np.flatnonzero(all_hold(rules, self.coded, self.rows))
         finds = []
         people = self._people(inside)
-        n_inside = people[1].sum()
+        n_inside = people[1][0].sum()
         for at in self.columns:
             column = self.coded[at]
             sums = self._sums_by_rule(column, self.codes[at][inside], people)
-            merits = self._merits(sums, len(rules) + 1)
-            merit, pair = merits.max(axis=1), merits.argmax(axis=1)
-            merit[_leaves_nobody_out(sums, n_inside)] = -np.inf
+            merit, pair = self._most(sums, len(rules) + 1, n_inside)
             # For a longer rule the best few are enough. The others in a column are neighbours.
             kept = _WIDTH if rules or self.is_wide else None
             for k in np.argsort(-merit)[:kept].tolist():
@@ -305,28 +326,24 @@ class Search:
         rules = [rule for rule in rules if _kind(rule, self.coded) != "search"]
         if len(rules) < 2:
             return []
-        counts, totals = np.zeros((2, len(rules), len(rules), self.n_groups))
+        sums = np.zeros((2, len(rules), len(rules), self.n_groups))
         for start in range(0, len(self.rows), _PAIR_BLOCK):
             block = slice(start, start + _PAIR_BLOCK)
             held = [holds(rule, self.coded, self.rows[block]) for rule in rules]
             everybody = np.stack(held).astype(np.float32)
-            weights, scores = (
-                values[block].astype(np.float32) for values in (self.weights, self.weighted)
-            )
+            values = self.values[:, block].astype(np.float32)
             for code in range(self.n_groups):
                 ours = np.flatnonzero(self.group[block] == code)
                 inside = everybody[:, ours]
-                counts[..., code] += (inside * weights[ours]) @ inside.T
-                totals[..., code] += (inside * scores[ours]) @ inside.T
+                for total, own in zip(sums, values, strict=True):
+                    total[..., code] += (inside * own[ours]) @ inside.T
         first, second = np.triu_indices(len(rules), k=1)
         columns = np.array([rule.column for rule in rules])
         apart = columns[first] != columns[second]
         first, second = first[apart], second[apart]
-        sums = np.stack([counts[first, second], totals[first, second]])
-        merits = self._merits(sums, 2)
-        merit, pair = merits.max(axis=1), merits.argmax(axis=1)
-        each = counts.sum(axis=2).diagonal()
-        merit[_leaves_nobody_out(sums, np.minimum(each[first], each[second]))] = -np.inf
+        each = sums[0].sum(axis=2).diagonal()
+        n_before = np.minimum(each[first], each[second])
+        merit, pair = self._most(sums[:, first, second], 2, n_before)
         order = np.argsort(-merit)[: 20 * _LISTED].tolist()
         return [
             Find(float(merit[k]), frozenset((rules[first[k]], rules[second[k]])), at)
@@ -375,34 +392,9 @@ class Search:
         if not rules:
             return []
         inside = all_hold(rules, self.coded, self.rows)
-        merit = self._merits(self._sums_of(inside), len(rules))[0]
+        merit = self._merits(self._sums(self._people(inside)), len(rules))[0]
         pair = int(np.argmax(merit))
         return [Find(float(merit[pair]), rules, pair)] if merit[pair] > -np.inf else []
-
-    def _people(self, inside: IndexArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the groups, the weights and the weighted scores of some people."""
-        return self.group[inside], self.weights[inside], self.weighted[inside]
-
-    def _sums_by_rule(
-        self,
-        column: CodedColumn,
-        codes: IntArray,
-        people: tuple[IntArray, FloatArray, FloatArray],
-    ) -> FloatArray:
-        """Return the sums of every condition on a column."""
-        group, weights, weighted = people
-        cells, n = self.n_groups * codes + group, self.n_groups
-        each = np.stack(
-            [
-                np.bincount(cells, values, minlength=n * column.n_codes).reshape(-1, n)
-                for values in (weights, weighted)
-            ]
-        ).astype(np.float64)
-        if column.cuts is None:
-            return np.concatenate([each, each.sum(axis=1, keepdims=True) - each], axis=1)
-        upto = each[:, :-1].cumsum(axis=1)
-        limits = upto[:, :-1], upto[:, -1:] - upto[:, :-1]
-        return np.concatenate([*limits, each[:, -1:]], axis=1)
 
     def _distinct(self, pool: list[Find]) -> list[Find]:
         kept: list[Find] = []
@@ -418,11 +410,6 @@ class Search:
             if len(kept) == _LISTED:
                 break
         return kept
-
-
-def _leaves_nobody_out(sums: FloatArray, n_before: FloatArray | float) -> BoolArray:
-    """Return which conditions hold for everybody in the subset, and so add nothing."""
-    return np.asarray(sums[0].sum(axis=-1) >= n_before * (1.0 - 1e-6))
 
 
 def _best(pool: list[Find], n_finds: int) -> list[Find]:
