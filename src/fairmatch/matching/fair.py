@@ -202,13 +202,13 @@ def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, Floa
 def read_scored(
     y_score: ArrayLike,
     sensitive_features: ArrayLike,
-    *,
     y_true: ArrayLike | None,
     criterion: str | Criterion,
     sample_weight: ArrayLike | None,
     pos_label: Any,
     X: Any = None,
     given: Any = None,
+    *,
     needs_labels: bool = False,
 ) -> tuple[FloatArray, People, Criterion]:
     """Read the arguments of `fair_matching` with the same names, as the caller passed them."""
@@ -298,16 +298,8 @@ def fair_matching(
     1 2 0.167
     1 4 0.333
     """
-    scores, people, criterion = read_scored(
-        y_score,
-        sensitive_features,
-        y_true=y_true,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        X=X,
-        given=given,
-    )
+    about = y_true, criterion, sample_weight, pos_label
+    scores, people, criterion = read_scored(y_score, sensitive_features, *about, X, given)
     features = None if X is None else read_points(X, n_rows=len(scores)).dense()
     parts = people.comparisons(criterion, reference)
     return join_parts(
@@ -377,14 +369,8 @@ def transport_cost_range(
     >>> transport_cost_range([1, 1, 1, 1], [0, 0, 1, 1], [[0.0], [1.0], [0.0], [1.0]])
     CostRange(low=0.0, high=1.0, undetermined=1.0)
     """
-    scores, people, criterion = read_scored(
-        y_score,
-        sensitive_features,
-        y_true=y_true,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
+    about = y_true, criterion, sample_weight, pos_label
+    scores, people, criterion = read_scored(y_score, sensitive_features, *about)
     features = read_points(X, n_rows=len(scores)).dense()
     costs, undetermined = np.zeros(2), 0.0
     for part in people.comparisons(criterion, reference):

@@ -259,37 +259,24 @@ def nearest_fair_matching(
     (25.0, 0.0)
     """
     check_number("slack", slack, "[0, inf]")
-    frontiers = _frontiers(
-        "nearest_fair_matching",
-        y_score,
-        sensitive_features,
-        X,
-        categorical,
-        reference=reference,
-        tolerance=tolerance,
-        y_true=y_true,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        given=given,
-        similarity=similarity,
-    )
+    about = y_score, sensitive_features, y_true, criterion, sample_weight, pos_label
+    alike: dict[str, Any] = {"given": given, "similarity": similarity, "categorical": categorical}
+    frontiers = _frontiers("nearest_fair_matching", about, X, reference, tolerance, **alike)
     return join_parts([frontier.at_slack(float(slack)) for frontier in frontiers])
 
 
 def _frontiers(
     caller: str,
-    y_score: ArrayLike,
-    sensitive_features: ArrayLike,
+    about: tuple[Any, Any, Any, Any, Any, Any],
     X: Any,
-    categorical: Collection[str] = (),
-    *,
     reference: Any,
     tolerance: float,
+    *,
+    given: Any = None,
     similarity: Any = None,
-    **more: Any,
+    categorical: Collection[str] = (),
 ) -> Iterator[Frontier]:
-    """Yield the frontier of every comparison, from what was passed to ``caller``."""
+    """Yield the frontier of every comparison; ``about`` is what `read_scored` takes first."""
     check_number("tolerance", tolerance, "(0, 1)")
     if X is None:
         raise InputError(
@@ -298,9 +285,7 @@ def _frontiers(
         )
     X = X if isinstance(X, Points) else as_table(X, categorical)
     relevant = isinstance(similarity, str)
-    scores, people, criterion = read_scored(
-        y_score, sensitive_features, X=X, needs_labels=relevant, **more
-    )
+    scores, people, criterion = read_scored(*about, X, given, needs_labels=relevant)
     if similarity is None:
         features = read_points(X, n_rows=len(scores))
     else:
@@ -446,18 +431,8 @@ def matching_curve(
     True
     """
     check_number("accuracy", accuracy, "(0, 1)")
-    frontiers = _frontiers(
-        "matching_curve",
-        y_score,
-        sensitive_features,
-        X,
-        reference=reference,
-        tolerance=tolerance,
-        y_true=y_true,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
+    about = y_score, sensitive_features, y_true, criterion, sample_weight, pos_label
+    frontiers = _frontiers("matching_curve", about, X, reference, tolerance)
     curves = [_part_curve(frontier, accuracy) for frontier in frontiers]
     return curves[0] if len(curves) == 1 else _joined(curves)
 
