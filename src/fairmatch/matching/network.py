@@ -177,12 +177,8 @@ class Problem:
         term: ScoreTerm | None = None,
     ) -> None:
         self.source, self.target, self.code_square, self.term = source, target, code_square, term
-        self.x, self.z, self.a, self.b = (
-            source.numbers,
-            target.numbers,
-            source.weight,
-            target.weight,
-        )
+        self.x, self.a = source.numbers, source.weight
+        self.z, self.b = target.numbers, target.weight
         self.n0, self.n1 = len(source), len(target)
         self.total = self.a.sum()
         self.xx, self.zz = (self._square(atoms) for atoms in (source, target))
