@@ -427,22 +427,16 @@ class GapMonitor:
         if n_pairs == 0:
             waiting[:] = sides
             return
-        means, decided = [], self._asked.needs_decisions
+        means = []
         for side, values in enumerate(sides):
             step = 1 if len(values) - n_pairs <= _QUEUE else len(values) // n_pairs
-            decided = decided and step == 1
             taken = values[: step * n_pairs]
             means.append(taken if step == 1 else taken.reshape(n_pairs, step).mean(axis=1))
             waiting[side] = values[step * n_pairs :]
         differences = np.subtract(*means, dtype=np.float64)
         counts = np.ones(n_pairs)
         if self.window is None:  # the order does not matter, and decisions have few differences
-            if decided:
-                above, below = (np.count_nonzero(op(*means)) for op in (np.greater, np.less))
-                numbers = np.array([below, n_pairs - above - below, above])
-                differences = np.arange(-1.0, 2.0)
-            else:
-                differences, numbers = np.unique(differences, return_counts=True)
+            differences, numbers = np.unique(differences, return_counts=True)
             counts = numbers.astype(np.float64)
         bets = _BETS / (1.0 + self.max_gap)
         for side, sign in enumerate((1.0, -1.0)):
