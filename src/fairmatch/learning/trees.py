@@ -49,8 +49,11 @@ BOOSTING_CHOICES = (
 _LEAST_ROUNDS = 100
 # With several classes, which have as many trees each.
 CLASS_CHOICES = (0.0, 0.2, 0.6, 1.5, 4.0, 10.0, 25.0, 50.0)
-# Parameters of LightGBM that fairmatch sets.
-_OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
+# Parameters of LightGBM that fairmatch sets or passes on in another way.
+_OURS = (
+    *("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed"),
+    *("n_estimators", "class_weight", "scale_pos_weight"),
+)
 # Other names of parameters that fairmatch reads. Under these names they would be overlooked.
 _ALIASES = {
     "learning_rate": ("eta", "shrinkage_rate"),
@@ -244,12 +247,12 @@ class TreeSettings:
     """How trees are grown, as LightGBM and the training loop need it."""
 
     parameters: dict[str, Any]  #: Parameters of LightGBM.
-    n_rounds: int = 200  #: Number of trees.
-    scale_pos_weight: float = 1.0  #: Factor on the loss of positive rows.
-    n_jobs: int | None = 1  #: Number of threads.
+    n_rounds: int  #: Number of trees.
+    scale_pos_weight: float  #: Factor on the loss of positive rows.
+    n_jobs: int  #: Number of threads.
     #: 1 shows a progress bar on a terminal, and 0 shows none. None shows one if training takes
     #: longer than two seconds.
-    verbose: int | None = None
+    verbose: int | None
 
 
 def read_trees(estimator: Any, kind: type[Any], random_state: Any) -> TreeSettings:
@@ -261,31 +264,7 @@ def read_trees(estimator: Any, kind: type[Any], random_state: Any) -> TreeSettin
     >>> found.n_rounds, found.parameters["num_leaves"]
     (100, 7)
     """
-    settings = TreeSettings({}) if estimator is None else _read_lightgbm(estimator, kind)
-    if random_state is None and estimator is not None:
-        random_state = estimator.random_state
-    defaults = {
-        "learning_rate": 0.1,
-        "num_leaves": 31,
-        "min_child_samples": 20,
-        "reg_lambda": 0.0,
-        "subsample": 1.0,
-        "subsample_freq": 1,
-        "colsample_bytree": 1.0,
-    }
-    ours = {
-        "seed": int(seed_sequence(random_state).generate_state(1)[0] >> 1),
-        "num_threads": settings.n_jobs,
-        "deterministic": True,
-        "force_row_wise": True,
-        "feature_pre_filter": False,  # with it, LightGBM fails if no column is left
-        "verbosity": -1,
-    }
-    return replace(settings, parameters={**defaults, **settings.parameters, **ours})
-
-
-def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
-    """Return the settings of a LightGBM estimator."""
+    estimator = kind(n_estimators=200, n_jobs=1) if estimator is None else estimator
     if not isinstance(estimator, kind):
         raise InputError(
             f"estimator must be an instance of LightGBM's {kind.__name__}, such as "
@@ -297,17 +276,25 @@ def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
         raise InputError(
             f"The estimator has {what}, which cannot be used here. {advice}", parameter="estimator"
         )
-    heavier = given.get("scale_pos_weight", 1.0)
     check_count("n_estimators", given["n_estimators"])
     check_count("n_jobs", given["n_jobs"], -1, optional=True)
     check_number("learning_rate", given["learning_rate"], "(0, 1]")
+    n_jobs = 0 if given["n_jobs"] is None else given["n_jobs"]
     verbose = given.get("verbose", given.get("verbosity"))
-    left_out = (*_OURS, "n_estimators", "class_weight", "scale_pos_weight")
+    random_state = estimator.random_state if random_state is None else random_state
+    ours = {
+        "seed": int(seed_sequence(random_state).generate_state(1)[0] >> 1),
+        "num_threads": n_jobs,
+        "deterministic": True,
+        "force_row_wise": True,
+        "feature_pre_filter": False,  # with it, LightGBM fails if no column is left
+        "verbosity": -1,
+    }
     return TreeSettings(
-        {name: value for name, value in given.items() if name not in left_out},
+        {name: value for name, value in given.items() if name not in _OURS} | ours,
         int(given["n_estimators"]),
-        float(heavier),
-        0 if given["n_jobs"] is None else given["n_jobs"],
+        float(given.get("scale_pos_weight", 1.0)),
+        n_jobs,
         None if verbose is None else int(verbose > 0),
     )
 
