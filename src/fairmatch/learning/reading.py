@@ -593,10 +593,8 @@ class Reader:
         rows by position.
         """
         if people.labels is not None and not self.outcome.decides:
-            numbers = people.labels.values
-            self._fit_scale(numbers, people.weights)
-            standard = replace(people.labels, values=(numbers - self.mean_) / self.scale_)
-            people = replace(people, labels=standard)
+            labels = replace(people.labels, values=self._fit_scale(people))
+            people = replace(people, labels=labels)
         if people.weights is not None and not people.weights.all() and not coupled:
             # Rows without weight must not influence ranges, bins or folds.
             people = people.take(np.flatnonzero(people.weights))
@@ -610,10 +608,13 @@ class Reader:
             refuse_leaks(Table(points.dense()), people.groups)
         codes = people.groups.codes if self.at_prediction else None
         inputs = self.inputs(people.table, codes, points)
-        embedding = people.embedding
 
         def alike() -> Points:
-            return self.matched_on(points) if embedding is None else Points(embedding)
+            if people.embedding is not None:
+                return Points(people.embedding)
+            if self.alike_.weights is None:
+                return points
+            return self.alike_.scaled(points.dense(), self.encoder_.feature_groups_)
 
         return replace(people, table=EncodedTable(inputs, alike, len(people)))
 
@@ -641,31 +642,22 @@ class Reader:
         """Return the columns that describe people, without those of their groups."""
         return table
 
-    def matched_on(self, points: Points) -> Points:
-        """Return encoded features as points whose squared distance says who is alike."""
-        if self.alike_.weights is None:
-            return points
-        return self.alike_.scaled(points.dense(), self.encoder_.feature_groups_)
-
-    def _fit_scale(self, numbers: FloatArray, weights: FloatArray | None) -> None:
-        """Learn the unit of a number: its mean and its standard deviation.
+    def _fit_scale(self, people: People) -> FloatArray:
+        """Learn the unit of a number, its mean and standard deviation, and return numbers in it.
 
         The sizes of the loss and of the penalty then do not depend on the unit of the target. A
         fairness weight means the same for hours as for euros.
         """
-        if weights is not None and weights.sum() <= 0.0:
-            raise InputError(
-                "sample_weight sums to zero, so there is nothing to learn from. Pass positive "
-                "weights, or leave sample_weight out."
-            )
-        mean = np.average(numbers, weights=weights)
-        scale = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
+        numbers = labels_of(people).values
+        mean = np.average(numbers, weights=people.weights)
+        scale = np.sqrt(np.average((numbers - mean) ** 2, weights=people.weights))
         if not scale > 1e-12 * np.abs(numbers).max():
             raise LabelError(
                 f"y is constant ({mean:g}), so there is nothing to learn. Choose a "
                 "target that differs between people."
             )
         self.mean_, self.scale_ = float(mean), float(scale)
+        return (numbers - self.mean_) / self.scale_
 
     @property
     def _has_own_encoder(self) -> bool:
