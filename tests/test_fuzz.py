@@ -150,7 +150,8 @@ def test_trees_with_right_checksums(copied, cuts):
 def adjustment(tmp_path_factory):
     scores = np.random.default_rng(0).random(60).round(2)
     file = tmp_path_factory.mktemp("adjustment") / "a.json"
-    return fit_adjustment(scores, sensitive_features=["a", "b"] * 30).save(file)
+    given = np.repeat(["x", "y", "z"], 20)
+    return fit_adjustment(scores, sensitive_features=["a", "b"] * 30, given=given).save(file)
 
 
 @drawn(120)
@@ -165,7 +166,7 @@ def test_adjustments(adjustment, tmp_path, random, value, cuts):
     file.write_bytes(content)
     refused_or_used(
         lambda: ScoreAdjustment.load(file),
-        lambda made: made.apply([0.2, 0.8], sensitive_features=["a", "b"]),
+        lambda made: made.apply([0.2, 0.8], sensitive_features=["a", "b"], given=["x", "y"]),
     )
 
 

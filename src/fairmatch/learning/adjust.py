@@ -658,7 +658,7 @@ class _File(_Saved, kw_only=True):
     several_classes: bool = False
     pooled: tuple[Any, ...]
     given: Given | None = None
-    pooling: tuple[int, ...] = ()
+    pooling: tuple[Annotated[int, msgspec.Meta(ge=0, lt=2**31)], ...] = ()
     within: tuple[_Saved, ...] = ()
 
 

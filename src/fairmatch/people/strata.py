@@ -69,7 +69,7 @@ class Factor:
     name: str  #: The column.
     labels: tuple[str, ...]  #: The levels, or the bands of a number, in words.
     #: The values behind the labels. None if a number was cut into bands.
-    levels: tuple[Any, ...] | None = None
+    levels: tuple[str | int | float | bool, ...] | None = None
     edges: tuple[float, ...] = ()  #: Upper ends of all bands but the last.
 
     @classmethod
