@@ -75,9 +75,7 @@ def draw_tradeoff(path: Path) -> None:
         points.append((gap, ((scores >= 0.5) == y_test).mean()))
     axes.plot(*zip(*points, strict=True), "s--", markersize=4, label="fairlearn's reduction")
     axes.set(xlabel="gap of selection rates (ΔDP)", ylabel="accuracy", xlim=(0, None))
-    axes.set_title(
-        f"Boosted trees on Adult: {len(X_test):,} held-out people", fontsize=10
-    )
+    axes.set_title(f"Boosted trees on Adult: {len(X_test):,} held-out people", fontsize=10)
     axes.legend(loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, path)
