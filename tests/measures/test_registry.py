@@ -18,7 +18,6 @@ from fairmatch.cli.main import main
 from fairmatch.exceptions import InputError
 from fairmatch.measures import (
     MEASURES,
-    Distance,
     Measure,
     equalized_odds_gap,
     gap_table,
@@ -166,6 +165,7 @@ def test_an_added_distance_has_no_average_by_chance_unless_it_says_one(monkeypat
         MEASURES["ks_parity_gap"],
         name="zero_gap",
         distance=lambda first, second, settings: 0.0,
+        chance=None,
         interval=lambda pair, labels, confidence: Interval(0.0, 0.0),
     )
     monkeypatch.setitem(MEASURES, zero.name, zero)
@@ -175,7 +175,7 @@ def test_an_added_distance_has_no_average_by_chance_unless_it_says_one(monkeypat
         replace(
             zero,
             name="half_gap",
-            distance=Distance(zero.distance, lambda alike, label: np.array([0.25, 0.75])),
+            chance=lambda alike, label: np.array([0.25, 0.75]),
         ),
     )
     found = audit(scores, sensitive_features=group, n_resamples=100, n_sample=50)

@@ -16,7 +16,6 @@ from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
 from fairmatch.auditing.people import MANY_GROUPS, Audited, first_rows
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.network import cheapest_plan
-from fairmatch.measures.chance import Distance
 from fairmatch.measures.distributions import CALIBRATION_EDGES
 from fairmatch.measures.intervals import (
     SCORE_BINS,
@@ -355,7 +354,7 @@ def _wrong(data: Audited, measure: Measure, pair: GroupPair) -> float:
     The distribution functions of a group are wrong by at most the bound of Dvoretzky, Kiefer,
     Wolfowitz and Massart. That bounds the distances which they define.
     """
-    if not (isinstance(measure.distance, Distance) and measure.distance.follows):
+    if not measure.follows:
         return float("inf")
     chance = np.log(4.0 / (1.0 - data.pair_confidence)) / 2.0
     sizes = [part.weights.size for part in pair.parts()]

@@ -1,6 +1,5 @@
 """Gaps between groups, and changes between two models. Gaps have fairlearn's signature."""
 
-from fairmatch.measures.chance import Distance
 from fairmatch.measures.changes import (
     Flips,
     consistency,
@@ -39,7 +38,6 @@ __all__ = [
     "MEASURES",
     "ClassRateGap",
     "ConditionalGap",
-    "Distance",
     "Flips",
     "Measure",
     "PairGap",

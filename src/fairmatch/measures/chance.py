@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.intervals import SCORE_EDGES
 from fairmatch.people.checks import FloatArray
 
@@ -102,32 +101,4 @@ class Alike:
         return found
 
 
-@dataclass(frozen=True)
-class Distance:
-    """A distance between the scores of two groups, and how it varies by chance.
-
-    Examples
-    --------
-    >>> from fairmatch.people.weights import Weights
-    >>> largest = Distance(lambda first, second, settings: second.mean - first.mean)
-    >>> first, second = (GroupScores(np.array([end]), Weights(1)) for end in (0.25, 0.75))
-    >>> largest(first, second, Settings())
-    0.5
-    """
-
-    #: Takes the `GroupScores` of two groups and the `Settings`, and returns their gap.
-    between: Callable[[GroupScores, GroupScores, Settings], float]
-    #: Takes groups that are `Alike` and a class, and returns the largest gap over pairs of groups
-    #: for many draws, of scores as shares of their range. An audit states no average by chance for
-    #: a distance without it.
-    null: Null | None = None
-    #: Whether the distance is wrong by at most as much as the two distribution functions are, in
-    #: widths of the range of scores. Gaps of pairs that cannot matter then need no interval.
-    follows: bool = False
-
-    def __call__(self, first: GroupScores, second: GroupScores, settings: Settings) -> float:
-        """Return the distance."""
-        return self.between(first, second, settings)
-
-
-Null: TypeAlias = Callable[[Alike, bool | None], FloatArray]
+Chance: TypeAlias = Callable[[Alike, bool | None], FloatArray]

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling
-from fairmatch.measures.chance import Alike, Distance
+from fairmatch.measures.chance import Alike, Chance
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import (
     Cells,
@@ -63,8 +63,15 @@ class Measure:
     #: the larger number is better off. By default it is the selection rate, or the mean score.
     level: Callable[[GroupScores, Settings], float] | None = None
     #: Takes the `GroupScores` of two groups and the `Settings`, and returns their gap. By default
-    #: it is the absolute difference of their levels. A `Distance` says how it varies by chance too.
+    #: it is the absolute difference of their levels.
     distance: Callable[[GroupScores, GroupScores, Settings], float] | None = None
+    #: Takes groups that are `Alike` and a class, and returns the largest distance over pairs of
+    #: groups for many draws, of scores as shares of their range. An audit states no average by
+    #: chance for a distance without it.
+    chance: Chance | None = None
+    #: Whether the distance is wrong by at most as much as the two distribution functions are, in
+    #: widths of the range of scores. Gaps of pairs that cannot matter then need no interval.
+    follows: bool = False
     #: The classes within which groups are compared: True is Y = 1, False is Y = 0, None is
     #: everybody.
     labels: Labels = (None,)
@@ -280,14 +287,13 @@ class Measure:
 
         It is None for gaps of which that is not known.
         """
-        if isinstance(self.distance, Distance) and self.distance.null:
-            null = self.distance.null
-        elif self.averages:
-            null = Alike.rates if self.needs_decisions else Alike.means
-        else:
+        chance = self.chance
+        if self.averages:
+            chance = Alike.rates if self.needs_decisions else Alike.means
+        if chance is None:
             return None
         alike = Alike(scored, pairs, generator)
-        gaps = joined([null(alike, label) for label in self.labels], self.agg)
+        gaps = joined([chance(alike, label) for label in self.labels], self.agg)
         width = 1.0 if self.unit == "share" else scored.settings.width
         return width / self.unit_of(scored.settings) * float(np.mean(gaps))
 
@@ -349,11 +355,9 @@ _MEASURES = (
         "mean score difference of people at the same rank of their groups",
         r"\int_0^1 |F_s(t) - F_{s'}(t)| \, dt",
         partial(interval_of_scores, name="wasserstein"),
-        distance=Distance(
-            lambda first, second, settings: first.wasserstein(second),
-            Alike.areas,
-            follows=True,
-        ),
+        distance=lambda first, second, settings: first.wasserstein(second),
+        chance=Alike.areas,
+        follows=True,
         unit="score",
         several="Score distributions, mean distance",
         predicted=(
@@ -368,9 +372,8 @@ _MEASURES = (
         "share of people who would have to get another score, in intervals of scores",
         r"\tfrac12 \sum_t |P_s(f = t) - P_{s'}(f = t)|",
         partial(interval_of_scores, name="total_variation"),
-        distance=Distance(
-            lambda first, second, settings: first.total_variation(second, settings), Alike.overlaps
-        ),
+        distance=lambda first, second, settings: first.total_variation(second, settings),
+        chance=Alike.overlaps,
         needs_bounds=True,  # it depends on where the range of scores is cut
     ),
     Measure(
@@ -380,11 +383,9 @@ _MEASURES = (
         "difference of selection rates at the threshold where it is largest",
         r"\sup_t |F_s(t) - F_{s'}(t)|",
         partial(interval_of_scores, name="kolmogorov_smirnov"),
-        distance=Distance(
-            lambda first, second, settings: first.distances(second).kolmogorov_smirnov,
-            Alike.heights,
-            follows=True,
-        ),
+        distance=lambda first, second, settings: first.distances(second).kolmogorov_smirnov,
+        chance=Alike.heights,
+        follows=True,
         predicted=(
             "Distributions of predictions, largest distance",
             "largest difference of the shares of people predicted at most some number",
