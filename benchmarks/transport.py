@@ -31,7 +31,7 @@ def batch(m):
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
-    from fairmatch.matching.solver import solve_transport
+    from fairmatch.matching.solver import Transport
 
     generator = np.random.default_rng(m)
     x, z = (g[generator.choice(len(g), m, replace=False)] for g in _groups("adult"))
@@ -42,7 +42,7 @@ def batch(m):
             _cpu(lambda: ot.dist(x, z)),
             _cpu(lambda: ot.emd(mass, mass, cost, numItermax=10**9)),
             _cpu(lambda: linear_sum_assignment(cost)),
-            _cpu(lambda: solve_transport(x, z)),
+            _cpu(lambda: Transport(x, z).solve()),
         )
         for _ in range(5)
     ]
@@ -59,10 +59,10 @@ def everything(name, method):
             a, b = np.full(len(x), 1.0 / len(x)), np.full(len(z), 1.0 / len(z))
             ot.emd(a, b, ot.dist(x, z), numItermax=10**12)
     else:
-        from fairmatch.matching.solver import solve_transport
+        from fairmatch.matching.solver import Transport
 
         def call():
-            plan = solve_transport(x, z, tolerance=float(method))
+            plan = Transport(x, z).solve(tolerance=float(method))
             assert plan.relative_gap <= float(method)
 
     seconds = _cpu(call)

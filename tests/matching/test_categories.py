@@ -16,7 +16,7 @@ from fairmatch import OptimalTransportMatcher, nearest_fair_matching
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
 from fairmatch.matching import network, solver
-from fairmatch.matching.solver import solve_transport
+from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points, TableEncoder, read_points
 
 
@@ -31,7 +31,7 @@ def mixed(n, seed, *, unknown=True, n_levels=5):
 def test_the_plan_is_pots(n0, n1, seed, sparse):
     x, z = mixed(n0, seed), mixed(n1, seed + 1)
     with patch.object(network, "DENSE_ARCS", 0 if sparse else network.DENSE_ARCS):
-        plan = solve_transport(x, z)
+        plan = Transport(x, z).solve()
     best = ot.emd2([], [], distances(x, z))
     assert plan.cost == pytest.approx(best, rel=1e-9, abs=1e-12)
     assert plan.bound == pytest.approx(best, rel=1e-9, abs=1e-12)
@@ -58,7 +58,7 @@ def test_more_categories_than_a_byte_can_count():
     x, z = (Points(np.zeros((30, 0)), generator.integers(0, 2, size=(30, 300))) for _ in range(2))
     best = ot.emd2([], [], distances(x, z))
     with patch.object(network, "DENSE_ARCS", 0):
-        assert solve_transport(x, z).cost == pytest.approx(best)
+        assert Transport(x, z).solve().cost == pytest.approx(best)
 
 
 def test_a_table_is_matched_as_its_one_hot_columns():
@@ -116,4 +116,4 @@ def test_memory_grows_with_the_columns_of_the_table():
 
 def test_groups_and_rows_that_differ_in_their_columns():
     with pytest.raises(ValueError, match="Both groups need the same columns"):
-        solve_transport(mixed(3, 0), Points(np.zeros((3, 2)), np.zeros((3, 2))))
+        Transport(mixed(3, 0), Points(np.zeros((3, 2)), np.zeros((3, 2)))).solve()

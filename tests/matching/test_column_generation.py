@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from fairmatch.matching import network as pricing
 from fairmatch.matching import network as problem
 from fairmatch.matching.network import SCORE_UNIT, Atoms, Problem, ScoreTerm
-from fairmatch.matching.solver import solve_transport
+from fairmatch.matching.solver import Transport
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def test_weighted_twins_in_another_order(seed) -> None:
     x, weights = rng.uniform(size=(80, 2)), 1.0 + np.arange(80) % 2 / 2
     one, other = rng.permutation(80), rng.permutation(80)
     mass = weights[one] / weights[one].sum(), weights[other] / weights[other].sum()
-    plan = solve_transport(x[one], x[other], *mass)
+    plan = Transport(x[one], x[other], *mass).solve()
     assert plan.cost == pytest.approx(0.0, abs=1e-14)
 
 
@@ -49,7 +49,7 @@ def test_near_twins(twin, shape) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=shape)
     z = twin(x)[rng.permutation(len(x))]
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     assert plan.certificate.relative_gap <= 1e-9
     assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
 
@@ -60,7 +60,7 @@ def test_one_outlier_in_each_group(shape, far: float) -> None:
     rng = np.random.default_rng(1)
     x, z = rng.normal(size=shape), rng.normal(size=shape)
     x[7, 0] = z[3, 0] = far
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     assert plan.certificate.relative_gap <= 1e-9
     assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
     assert plan.target[plan.source == 7].tolist() == [3]
@@ -71,7 +71,7 @@ def test_an_outlier_without_a_partner(far: float) -> None:
     rng = np.random.default_rng(2)
     x, z = rng.normal(size=(700, 20)), rng.normal(size=(700, 20))
     x[0, 0] = far
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     assert plan.certificate.relative_gap <= 1e-9
     assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
 
@@ -79,14 +79,14 @@ def test_an_outlier_without_a_partner(far: float) -> None:
 def test_a_column_far_from_zero() -> None:
     rng = np.random.default_rng(3)
     x, z = rng.normal(size=(500, 4)), rng.normal(size=(500, 4))
-    plan = solve_transport(np.c_[x, np.full(500, 1e15)], np.c_[z, np.full(500, 1e15)])
+    plan = Transport(np.c_[x, np.full(500, 1e15)], np.c_[z, np.full(500, 1e15)]).solve()
     assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
     assert plan.certificate.relative_gap <= 1e-9
 
 
 def test_points_that_differ_by_rounding_are_the_same() -> None:
     x = np.random.default_rng(4).normal(size=(600, 5))
-    plan = solve_transport(x, np.nextafter(x, 9.0)[::-1])
+    plan = Transport(x, np.nextafter(x, 9.0)[::-1]).solve()
     assert plan.bound <= plan.cost < 1e-29
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance_nd
 
 from fairmatch.matching.network import Atoms, Problem, column_minima, line_of
-from fairmatch.matching.solver import Transport, solve_transport
+from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points
 
 
@@ -27,7 +27,7 @@ def near_twins(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_near_twins(seed):
     x, z = near_twins(seed)
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     assert plan.certificate.relative_gap <= 1e-9
     least = np.mean((np.sort(x[:, 0]) - np.sort(z[:, 0])) ** 2)
     assert plan.cost == pytest.approx(least, rel=1e-9)
@@ -40,11 +40,11 @@ def test_the_same_cost_and_as_good_potentials_as_the_simplex(seed, n0, n1):
     generator = np.random.default_rng(seed)
     x, z = generator.integers(0, 12, (n0, 1)) / 4.0, generator.integers(0, 12, (n1, 1)) / 4.0
     a, b = (generator.integers(1, 5, n).astype(float) for n in (n0, n1))
-    plan = solve_transport(x, z, a / a.sum(), b / b.sum())
+    plan = Transport(x, z, a / a.sum(), b / b.sum()).solve()
     assert plan.solver == "sorting"
     # A second column that hardly differs takes the problem off the line, and to the simplex.
     lifted = [np.c_[p, np.append(1e-9, np.zeros(len(p) - 1))] for p in (x, z + 0.0)]
-    simplex = solve_transport(*lifted, a / a.sum(), b / b.sum(), on_unproven="return")
+    simplex = Transport(*lifted, a / a.sum(), b / b.sum()).solve(on_unproven="return")
     assert plan.cost == pytest.approx(simplex.cost, abs=1e-8)
     for rows, wanted in ((plan.source, a), (plan.target, b)):
         found = np.bincount(rows, plan.mass, len(wanted))
@@ -61,9 +61,9 @@ def test_the_same_cost_and_as_good_potentials_as_the_simplex(seed, n0, n1):
 def test_the_oracle_of_scipy():
     generator = np.random.default_rng(0)
     x, z = generator.random((60, 1)), generator.random((90, 1))
-    assert solve_transport(x, z).solver == "sorting"
+    assert Transport(x, z).solve().solver == "sorting"
     # |x - z| is convex too, so that the same plan is best for it.
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     mean = plan.mass @ np.abs(x[plan.source, 0] - z[plan.target, 0])
     assert mean == pytest.approx(wasserstein_distance_nd(x, z), rel=1e-6)
 
@@ -86,6 +86,6 @@ def test_what_is_a_line(numbers, codes, on_line):
     group = points(numbers, codes)
     atoms = Atoms(group.numbers, group.codes, np.ones(2))
     assert (line_of(Problem(atoms, atoms)) is not None) == on_line
-    plan = solve_transport(group, group)
+    plan = Transport(group, group).solve()
     assert (plan.solver == "sorting") == on_line
     assert plan.cost == pytest.approx(np.diag(distances(group, group)).mean())

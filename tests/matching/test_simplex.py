@@ -9,12 +9,12 @@ import pytest
 SOLVE = """
 import os, sys
 import numpy as np
-from fairmatch.matching.solver import solve_transport
+from fairmatch.matching.solver import Transport
 
 generator = np.random.default_rng(0)
 {before}
 for n in (20, 700):  # the dense way, and column generation
-    plan = solve_transport(generator.random((n, 2)), generator.random((n, 2)))
+    plan = Transport(generator.random((n, 2)), generator.random((n, 2))).solve()
     assert plan.certificate.relative_gap <= 1e-9
 {after}
 """

@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 from fairmatch.exceptions import SolverError
 from fairmatch.matching import network
 from fairmatch.matching.network import TransportPlan
-from fairmatch.matching.solver import solve_transport
+from fairmatch.matching.solver import Transport
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def uniform(count: int) -> Floats:
 def solved(*arguments: Any, dense_arcs: int, **more: Any) -> TransportPlan:
     """Solve, with column generation for matrices of more than so many costs."""
     with patch.object(network, "DENSE_ARCS", dense_arcs):
-        return solve_transport(*arguments, **more)
+        return Transport(*arguments).solve(**more)
 
 
 def dense_cost(x: Floats, z: Floats, a: Floats | None = None, b: Floats | None = None) -> float:
@@ -81,7 +81,7 @@ def test_linear_programme(sizes: tuple[int, int], dense_arcs: int) -> None:
 def test_assignment(size: int) -> None:
     rng = np.random.default_rng(size)
     x, z = rng.normal(size=(size, 4)), rng.normal(1.0, size=(size, 4))
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     check(plan, x, z)
     cost = cdist(x, z, "sqeuclidean")
     assert plan.cost == pytest.approx(cost[linear_sum_assignment(cost)].mean(), rel=1e-12)
@@ -153,7 +153,7 @@ def test_duplicates_do_not_multiply_pairs() -> None:
     rng = np.random.default_rng(3)
     x, z = (rng.integers(2, size=(count, 4)).astype(np.float64) for count in (3000, 2000))
     z[:5] = -0.0  # the same point as 0.0
-    plan = solve_transport(x, z)
+    plan = Transport(x, z).solve()
     check(plan, x, z)
     assert len(plan.mass) <= len(x) + len(z) + 32
     assert plan.solver == "dense"  # on 16 x 16 atoms
@@ -162,14 +162,14 @@ def test_duplicates_do_not_multiply_pairs() -> None:
 def test_hash_collisions_are_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     x, z = rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
-    expected = solve_transport(x, z).cost
+    expected = Transport(x, z).solve().cost
 
     class Constant:
         def integers(self, high: int, size: int, dtype: type[np.uint64]) -> NDArray[np.uint64]:
             return np.full(size, 2**63, dtype)
 
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Constant())
-    plan = solve_transport(np.vstack([x, x]), z)
+    plan = Transport(np.vstack([x, x]), z).solve()
     check(plan, np.vstack([x, x]), z)
     assert plan.cost == pytest.approx(expected, rel=1e-12)
 
@@ -179,11 +179,11 @@ def test_hash_collisions_are_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scale_and_offset(scale: float, size: int) -> None:
     rng = np.random.default_rng(5)
     x, z = rng.random((size, 2)), rng.random((size + 31, 2)) + 0.1
-    plan = solve_transport(x * scale, z * scale)
+    plan = Transport(x * scale, z * scale).solve()
     check(plan, x * scale, z * scale)
-    assert plan.cost == pytest.approx(solve_transport(x, z).cost * scale**2, rel=1e-8)
-    moved = solve_transport(x + 1000.0, z + 1000.0)
-    assert moved.cost == pytest.approx(solve_transport(x, z).cost, rel=1e-8)
+    assert plan.cost == pytest.approx(Transport(x, z).solve().cost * scale**2, rel=1e-8)
+    moved = Transport(x + 1000.0, z + 1000.0).solve()
+    assert moved.cost == pytest.approx(Transport(x, z).solve().cost, rel=1e-8)
 
 
 @pytest.mark.parametrize("size", [60, 500])
@@ -192,7 +192,7 @@ def test_nearly_identical_groups(size: int, shift: float) -> None:
     rng = np.random.default_rng(11)
     x = rng.normal(size=(size, 3))
     z = (x + shift * rng.normal(size=x.shape))[::-1].copy()
-    check(solve_transport(x, z), x, z)
+    check(Transport(x, z).solve(), x, z)
 
 
 def test_points_all_equally_far_apart() -> None:
@@ -206,10 +206,10 @@ def test_tolerance_is_honoured() -> None:
     rng = np.random.default_rng(6)
     x, z = rng.normal(size=(1500, 20)), rng.normal(0.2, size=(1600, 20))
     rounds: dict[float, int] = {}
-    best = solve_transport(x, z).cost
+    best = Transport(x, z).solve().cost
     for tolerance in (1e-2, 1e-9):
         with patch.object(network, "price_arcs", wraps=network.price_arcs) as priced:
-            plan = solve_transport(x, z, tolerance=tolerance)
+            plan = Transport(x, z).solve(tolerance=tolerance)
         check(plan, x, z, tolerance=tolerance)
         assert plan.bound <= best * (1 + 1e-12) <= plan.cost * (1 + 1e-9)
         rounds[tolerance] = priced.call_count
@@ -222,8 +222,8 @@ def test_rounds_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "_LEVEL_TOLERANCE", 0.9)
     monkeypatch.setattr(network, "_MAX_ROUNDS", 1)
     with pytest.raises(SolverError, match=r"relative gap of .* 1\.00e-09 was asked for\. Allow"):
-        solve_transport(x, z)
-    plan = solve_transport(x, z, on_unproven="return")
+        Transport(x, z).solve()
+    plan = Transport(x, z).solve(on_unproven="return")
     assert plan.certificate.relative_gap > 1e-9
     assert plan.bound < dense_cost(x, z) < plan.cost
 
@@ -247,18 +247,18 @@ def test_deterministic() -> None:
     rng = np.random.default_rng(10)
     x, z = rng.normal(size=(800, 20)), rng.normal(size=(900, 20))
     state = str(np.random.get_state())  # noqa: NPY002
-    first, second = solve_transport(x, z, random_state=1), solve_transport(x, z, random_state=1)
+    first, second = Transport(x, z, random_state=1).solve(), Transport(x, z, random_state=1).solve()
     for name in ("source", "target", "mass"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     assert (first.cost, first.bound) == (second.cost, second.bound)
     assert str(np.random.get_state()) == state  # noqa: NPY002
-    assert solve_transport(x, z, random_state=2).cost == pytest.approx(first.cost, rel=1e-9)
+    assert Transport(x, z, random_state=2).solve().cost == pytest.approx(first.cost, rel=1e-9)
 
 
 def test_inputs_are_left_alone() -> None:
     x, z = np.arange(12.0).reshape(6, 2), np.arange(8.0).reshape(4, 2)
     kept = x.copy(), z.copy()
-    solve_transport(x, z)
+    Transport(x, z).solve()
     np.testing.assert_array_equal(x, kept[0])
     np.testing.assert_array_equal(z, kept[1])
 

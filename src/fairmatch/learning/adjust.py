@@ -593,7 +593,7 @@ def _smallest_count(people: People, criterion: Criterion) -> float:
     """Return the least effective number of rows of a group that a criterion compares."""
     masses = [
         people.mass[people.groups.is_group(code) & inside]
-        for _, inside in criterion.strata(people.positive, len(people))
+        for _, inside in people.label_strata(criterion)
         for code in range(people.groups.n_groups)
     ]
     return float(max(1.0, min(mass.sum() ** 2 / (mass**2).sum() for mass in masses)))
@@ -1247,7 +1247,7 @@ def adjust_people(
                 else Alignment.fit(own, numbers, criterion, scale)
             )
             if max_gap is not None:
-                ((_, inside),) = criterion.strata(own.positive, len(own))
+                ((_, inside),) = own.label_strata(criterion)
                 at = np.flatnonzero(inside)
                 used = [_least_strength(part, own.take(at), numbers[at], max_gap)]
             parts = [part] * len(used)

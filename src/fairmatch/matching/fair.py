@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.matching.coupling import Coupling, IndexArray, couple, join_parts
-from fairmatch.matching.solver import EXACT, solve_transport
+from fairmatch.matching.solver import EXACT, Transport
 from fairmatch.people.checks import FloatArray, read_scores, refuse_other_order
 from fairmatch.people.encoding import Points, read_points
 from fairmatch.people.groups import Criterion, read_criterion
@@ -152,7 +152,7 @@ def _settle(
         points0 = np.column_stack([points0, np.sqrt(weight) * place0])
         points1 = np.column_stack([points1, np.sqrt(weight) * place1])
     total = float(mass.sum())
-    plan = solve_transport(points0, points1, mass0 / total, mass1 / total, tolerance=tolerance)
+    plan = Transport(points0, points1, mass0 / total, mass1 / total).solve(tolerance=tolerance)
     return rows0[plan.source], rows1[plan.target], plan.mass * total
 
 

@@ -20,10 +20,11 @@ from fairmatch.matching.coupling import (
     join_parts,
 )
 from fairmatch.matching.network import unit_count, whole_units
-from fairmatch.matching.solver import EXACT, OnUnproven, check_columns, solve_transport
+from fairmatch.matching.solver import EXACT, OnUnproven, Transport, check_columns
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_choice,
     check_count,
     check_number,
     refuse_other_order,
@@ -134,11 +135,7 @@ class OptimalTransportMatcher:
                 "one is expected. Leave one of the two out."
             )
         check_number("tolerance", self.tolerance, "(0, 1)")
-        if self.on_unproven not in ("raise", "return"):
-            raise InputError(
-                f"on_unproven must be 'raise' or 'return', got {self.on_unproven!r}. Pass one of "
-                "the two."
-            )
+        check_choice("on_unproven", self.on_unproven, ("raise", "return"))
         check_count("random_state", self.random_state, 0)
         if read_criterion(self.criterion).needs_labels and self.label_weight > 0.0:
             raise InputError(
@@ -276,7 +273,7 @@ class OptimalTransportMatcher:
     def _couple(self, people: People, part: Comparison, points: Points) -> Coupling:
         first, second = part.in_order
         sides, seed = (points[first], points[second]), self.random_state
-        plan = solve_transport(*sides, *part.masses(people), random_state=seed, **self._proof)
+        plan = Transport(*sides, *part.masses(people), random_state=seed).solve(**self._proof)
         pairs = first[plan.source], second[plan.target], plan.mass
         return couple(people, part, *pairs, certificate=plan.certificate)
 
@@ -308,7 +305,7 @@ class OptimalTransportMatcher:
         drawn = [_draw(r, size, n_batches, people.weights, generator) for r in rows]
         pairs = []
         for source, target in zip(*drawn, strict=True):
-            plan = solve_transport(points[source], points[target], **self._proof)
+            plan = Transport(points[source], points[target]).solve(**self._proof)
             pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
         first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
         # There is no certificate: a batch's bound does not hold for the best plan of all rows.
@@ -320,7 +317,7 @@ class OptimalTransportMatcher:
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
         """Return the partner of every source point, for two groups of equal size."""
-        plan = solve_transport(source_points, target_points, **self._proof)
+        plan = Transport(source_points, target_points).solve(**self._proof)
         partner = np.empty(len(source_points), dtype=np.intp)
         partner[plan.source] = plan.target
         return partner

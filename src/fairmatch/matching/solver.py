@@ -51,25 +51,6 @@ _EPSILON = float(np.finfo(np.float64).eps)
 OnUnproven = Literal["raise", "return"]
 
 
-def solve_transport(
-    source_points: ArrayLike | Points,
-    target_points: ArrayLike | Points,
-    source_mass: ArrayLike | None = None,
-    target_mass: ArrayLike | None = None,
-    *,
-    tolerance: float = EXACT,
-    random_state: int = 0,
-    on_unproven: OnUnproven = "raise",
-) -> TransportPlan:
-    """Return a plan of least squared Euclidean cost, to within a proven relative gap.
-
-    `Transport` and its method `solve` describe the arguments.
-    """
-    masses = source_mass, target_mass
-    transport = Transport(source_points, target_points, *masses, random_state=random_state)
-    return transport.solve(tolerance=tolerance, on_unproven=on_unproven)
-
-
 class Transport:
     r"""Two groups that are ready to be matched, once or at several prices of their score gap.
 

@@ -15,7 +15,7 @@ from fairmatch.people.checks import (
     FloatArray,
     check_count,
     check_length,
-    check_threshold,
+    check_number,
     read_column,
     read_features,
     read_generator,
@@ -84,7 +84,7 @@ def consistency_by_flip(
     >>> consistency_by_flip([0.9, 0.2], [[0.8, 0.3], [0.4, 0.1]]).tolist()
     [1.0, 0.5]
     """
-    check_threshold(threshold)
+    check_number("threshold", threshold, "(-inf, inf)")
     decided = read_scores(y_score) >= threshold
     flips = [read_scores(flip, name="flipped_score", n_rows=len(decided)) >= threshold
              for flip in _flips(flipped_score)]  # fmt: skip
@@ -228,7 +228,7 @@ def undesirable_flips(
     >>> flips.tables[1].tolist()
     [[0, 0], [1, 1]]
     """
-    check_threshold(threshold)
+    check_number("threshold", threshold, "(-inf, inf)")
     reference = read_scores(reference_score, name="reference_score") >= threshold
     decisions = read_scores(y_score, n_rows=len(reference)) >= threshold
     groups = read_groups(sensitive_features, n_rows=len(reference))

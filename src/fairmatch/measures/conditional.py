@@ -14,6 +14,7 @@ from fairmatch.exceptions import GroupError, InputError
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.gaps import read_scored
 from fairmatch.measures.registry import MEASURES, Measure, read_measure
+from fairmatch.people.checks import check_choice
 from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import read_outcome
 
@@ -197,11 +198,7 @@ def gaps_within(
             f"{', '.join(known)}.",
             parameter="measure",
         )
-    if weights not in WEIGHTS:
-        raise InputError(
-            f"weights must be one of {', '.join(map(repr, WEIGHTS))}, got {weights!r}.",
-            parameter="weights",
-        )
+    check_choice("weights", weights, WEIGHTS)
     target = scored.people.groups.reference(reference, scored.people.weights)
     sources = [code for code in scored.codes if code != target]
     return [_gap(scored, measure, code, target, weights) for code in sources]

@@ -17,9 +17,9 @@ from fairmatch.measures.intervals import GroupPair, rate_difference
 from fairmatch.measures.registry import MEASURES, Measure, gap_values, read_measure
 from fairmatch.people.checks import (
     FloatArray,
+    check_choice,
     check_count,
     check_number,
-    check_threshold,
     read_scores,
     read_weights,
     refuse_other_order,
@@ -85,9 +85,8 @@ def read_scored(
             parameter="classes" if classes is not None else "favourable",
         )
     if settings.threshold is not None:
-        check_threshold(settings.threshold)
-        if not settings.outcome.has_unit:
-            check_number("threshold", settings.threshold, "[0, 1]")  # where scores lie
+        within = "(-inf, inf)" if settings.outcome.has_unit else "[0, 1]"  # where scores lie
+        check_number("threshold", settings.threshold, within)
         if settings.outcome.several and settings.threshold != 0.5:
             raise InputError(
                 f"threshold={settings.threshold:g} was given, but several classes decide by the "
@@ -542,11 +541,7 @@ def equalized_odds_gap(
     >>> equalized_odds_gap(y, scores, sensitive_features=groups, agg="worst_case")
     1.0
     """
-    if agg not in ("mean", "worst_case"):  # fairlearn's names
-        raise InputError(
-            f"agg must be 'mean' or 'worst_case', got {agg!r}. Pass one of the two.",
-            parameter="agg",
-        )
+    check_choice("agg", agg, ("mean", "worst_case"))  # fairlearn's names
     arguments = {name: value for name, value in locals().items() if name != "agg"}
     return _gap("equalized_odds_gap" if agg == "mean" else "worst_case_odds_gap", **arguments)
 

@@ -112,18 +112,7 @@ def refuse_other_order(**columns: Any) -> None:
 
 def is_missing(array: NDArray[Any]) -> BoolArray:
     """Return a mask of the entries that are None, NaN, NaT or NA."""
-    if array.dtype.kind in "fmM":  # NaN and NaT differ from themselves
-        return np.asarray(array != array, dtype=bool)
-    if array.dtype.kind != "O":
-        return np.zeros(len(array), dtype=bool)
-    return np.array([_value_is_missing(value) for value in array], dtype=bool)
-
-
-def _value_is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # a comparison with pandas.NA is neither true nor false
-        return True
+    return np.asarray(pd.isna(array))
 
 
 def distinct(array: NDArray[Any]) -> list[str]:
@@ -375,11 +364,6 @@ def check_number(name: str, value: Any, within: str) -> None:
         if above and below:
             return
     raise InputError(f"{name} must be a number in {within}, got {value!r}.", parameter=name)
-
-
-def check_threshold(value: Any) -> None:
-    """Raise unless a threshold is a finite number."""
-    check_number("threshold", value, "(-inf, inf)")
 
 
 def check_weights(name: str, weights: Any, within: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.exceptions import GroupError, InputError
 from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
@@ -498,19 +498,6 @@ class Criterion:
     def needs_labels(self) -> bool:
         """Whether the criterion needs the true labels to choose the rows."""
         return self.labels != (None,)
-
-    def strata(
-        self, positive: BoolArray | None, n_rows: int
-    ) -> list[tuple[bool | None, BoolArray]]:
-        """Return the compared classes, each with a mask of its rows."""
-        if not self.needs_labels:
-            return [(None, np.ones(n_rows, dtype=bool))]
-        if positive is None:
-            raise LabelError(
-                f"criterion={self.name!r} compares people of the same class, so it needs the true "
-                "labels. Pass the labels, or use criterion='demographic_parity'."
-            )
-        return [(label, positive if label else ~positive) for label in self.labels]
 
 
 CRITERIA: dict[str, Criterion] = {

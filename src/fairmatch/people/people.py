@@ -218,12 +218,16 @@ class People:
 
     def label_strata(self, criterion: Criterion) -> list[tuple[int | None, BoolArray]]:
         """Return the compared classes, each with a mask of its rows; all of several classes."""
-        labels = self.labels
-        several = labels is not None and labels.classes is not None and len(labels.classes) > 2
-        if labels is None or not several or not criterion.needs_labels:
-            return list(criterion.strata(self.positive, len(self)))
-        assert labels.classes is not None
-        return [(code, labels.values == code) for code in range(len(labels.classes))]
+        if not criterion.needs_labels:
+            return [(None, np.ones(len(self), dtype=bool))]
+        if self.labels is None or self.labels.classes is None:
+            raise LabelError(
+                f"criterion={criterion.name!r} compares people of the same class, so it needs the "
+                "true labels. Pass the labels, or use criterion='demographic_parity'."
+            )
+        several = len(self.labels.classes) > 2
+        codes = range(len(self.labels.classes)) if several else criterion.labels
+        return [(code, self.labels.values == code) for code in codes]
 
     def _within(
         self, source: int, target: int, label: int | None, rows: dict[int, IndexArray]
