@@ -170,7 +170,6 @@ def random_cost(features: FloatArray, groups: IndexArray) -> float:
     return spread + float(((first.mean(axis=0) - second.mean(axis=0)) ** 2).sum())
 
 
-TITLE = "Who is treated like whom"
 CLAIM = "At equal gap, FTM treats people alike who are more similar than those of its rivals (ours)"
 
 # FTM with the marginal map, and the rivals that use the same learner.
@@ -207,28 +206,9 @@ def read_matchings(answers: Answers) -> Found:
     }
 
 
-def matchings_section(answers: Answers) -> str:
-    """Return the section, or an empty text where nothing is recorded."""
-    found = read_matchings(answers)
-    if not found:
-        return ""
-    told = (
-        f"## {TITLE}\n\nFor every method and split, the recorded model whose gap on the test rows "
-        "is nearest to the level is trained again. It is used if its gap is within "
-        f"{TOLERANCE:.0%} of the level. Then {MATCHED_ROWS:,} test rows of each group are matched, "
-        "or all rows of a smaller group. The position is that of the nearest fair matching: 0 "
-        "means that matched people are as similar as possible, and 1 that they are no more similar "
-        "than random "
-        f"partners. The mean score gap of this matching is at most ΔWDP + {SLACK:g}; without slack "
-        "it is ΔWDP, computed on the matched rows. The last column is the mean score gap between "
-        "nearest people, in the matching of least cost. Figures are means over the splits ± "
-        "standard error.\n\nA model with a large gap has a position near 0, so compare positions "
-        "only at equal gaps, preferably at equal ΔWDP: the position depends on the scores, and "
-        "models with the same ΔDP can differ in ΔWDP. We chose the levels of ΔWDP, the tolerance "
-        "and the rivals of the claim after we had seen the first records (trees on splits 0 and 1 "
-        "of Adult). `python -m paper matchings` makes the records."
-    )
-    return "\n\n".join([told, *_tables(answers, found)])
+def matching_tables(answers: Answers) -> str:
+    """Return the tables, or an empty text where nothing is recorded."""
+    return "\n\n".join(_tables(answers, read_matchings(answers)))
 
 
 def _tables(answers: Answers, found: Found) -> Iterator[str]:

@@ -15,14 +15,14 @@ from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
 from fairmatch.people.files import whole_file
 from fairmatch.report.charts import require_charts
-from paper import groups
+from paper import groups, matchings
 from paper.claims import DOES_NOT, HOLDS, IN_PART, UNKNOWN, Verdict, verdicts
-from paper.matchings import CLAIM, matching_verdict, matchings_section
 from paper.questions import SUBJECTS, Answer, Answers, Question, reported
 from paper.readings import (
     FEWEST_ACCEPTED,
     MOST_ACCEPTED,
     mean_cell,
+    page_of,
     paper_cell,
     plain_text,
     table,
@@ -30,7 +30,7 @@ from paper.readings import (
 from paper.records import RecordStore
 from paper.specs import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES, Study
 from paper.tables import (
-    frontier_section,
+    frontier_parts,
     label_weights,
     picked_on_training,
     schedules,
@@ -65,25 +65,6 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
     ),
 }
-
-_SHORT_ANSWER = (
-    "The table compares versions of FTM at the same gap, by interpolation. Figures in bold are at "
-    "least as high as the paper's. For comparison, the last column has our network without a "
-    "penalty, whose gap is larger."
-)
-_PICKED = "If the weight is picked on the training rows"
-_PICKED_NOTE = (
-    "On each split we pick the most accurate model whose gap is within the bound, both on the "
-    "training rows. The table has its accuracy and gap on the test rows, and the number of splits "
-    "on which the gap is within the bound there too. Nothing is interpolated, so the gap of a "
-    "method with few weights near the bound is further below it."
-)
-_SCHEDULES = (
-    f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
-    "After each epoch the learning rate is reduced by 5% in the first two settings and by 10% in "
-    "the third. For the smallest ΔWDP, models that accept fewer than 1% or more than 99% of the "
-    "people are left out."
-)
 
 
 def pages(
@@ -120,33 +101,56 @@ def check_page(file: Path, text: str) -> list[str]:
 
 def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     """Return the whole page of the paper's tables as Markdown, with the figures of a folder."""
+    study, store = answers.study, answers.store
+    wanted = study.runs()
+    found = [record for spec in wanted if (record := store.find(spec)) is not None]
+    if not found:
+        raise InputError(
+            f"There are no records of this study in {store.folder}. Run it first, with "
+            f"python -m paper run{options}."
+        )
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
-    parts = [
-        _head(answers, options),
-        _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
-        frontier_section(answers, _pictures("frontier", drawn)),
-        _claims(answers) if _has_paper_tables(answers) else "",
-        matchings_section(answers),
-        _joined("Unconstrained models", "", unconstrained(answers)),
+    sections = [
+        (name, _title(name), _section(name, list(asked), answers, drawn))
+        for name, asked in groupby(answers.questions(), key=lambda question: question.experiment)
     ]
-    for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
-        if _recorded(answers, SUBJECTS.get(name, ())):
-            parts.append(_section(name, list(asked), answers, drawn))
-        if name == "joint":
-            parts.append(_label_weights(answers, drawn))
-    parts.append(_joined(_PICKED, _PICKED_NOTE, picked_on_training(answers)))
-    parts.append(_joined(_title("schedule"), _SCHEDULES, schedules(answers)))
-    parts.append(_joined("Illustrations", "", _pictures("illustrations", drawn)))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    best, at_levels = frontier_parts(answers)
+    return page_of(
+        "tables",
+        options=options,
+        n_found=len(found),
+        n_wanted=len(wanted),
+        hours=sum(record.seconds for record in found) / 3600.0,
+        splits=_counted(answers),
+        lengths=study.profile.lengths["network"],
+        versions=sorted({f"{name} {v}" for r in found for name, v in r.versions.items()}),
+        fewest=f"{FEWEST_ACCEPTED:.0%}",
+        most=f"{MOST_ACCEPTED:.0%}",
+        short=short_answer(answers),
+        best=_joined(_pictures("frontier", drawn), best),
+        at_levels=at_levels,
+        numbers=_numbers(answers) if _has_paper_tables(answers) else "",
+        matched=matchings,
+        matchings=matchings.matching_tables(answers),
+        unconstrained=unconstrained(answers),
+        sections=sections,
+        titles=EXPERIMENTS,
+        label_weights=_label_weights(answers, drawn),
+        picked=picked_on_training(answers),
+        schedules=schedules(answers),
+        n_schedule_seeds=SCHEDULE_SEEDS,
+        n_schedule_weights=len(SCHEDULE_WEIGHTS),
+        illustrations=_pictures("illustrations", drawn),
+    )
 
 
 # Other studies, each with a page in the folder of the results.
 _STUDIES = {
-    "groups.md": "several groups, and other criteria",
-    "classes.md": "several classes",
-    "blind.md": "decisions without the group",
-    "likeness.md": "similarity by range or by relevance, and models within strata",
-    "peers.md": "other libraries",
+    "groups.md": "Several groups, and other criteria",
+    "classes.md": "Several classes",
+    "blind.md": "Decisions without the group",
+    "likeness.md": "Similarity by range or by relevance, and models within strata",
+    "peers.md": "Other libraries",
 }
 
 
@@ -158,31 +162,14 @@ def render_claims(answers: Answers, folder: str | Path, options: str = "") -> st
         [f"{number}", one.claim, f"**{one.found.state}**", one.found.where, one.found.figure]
         for number, one in enumerate(judged, start=1)
     ]
-    listed = [
-        f"- [{words[0].upper()}{words[1:]}]({name})"
-        for name, words in _STUDIES.items()
-        if (Path(folder) / name).exists()
-    ]
-    parts = [
-        "# The paper's claims, and what we found",
-        "We repeated the experiments of *Fairness Through Matching* (Kim and others, TMLR 2024). "
-        f"The table has {len(judged)} claims: "
-        + ", ".join(
-            f"{n} {words[n > 1]}" for state, words in _STATES.items() if (n := counts[state])
-        )
-        + ". A claim marked (ours) is not in the paper.",
-        "A claim *holds* if it is true in every case that it is about, *holds in part* if it is "
-        "true in some, and *does not hold* if it is true in none. A claim about *most* cases holds "
-        "if it is true in more than half of them. FTM is the paper's version, with mini-batch "
-        "maps. Methods are compared at the same gap on the test rows.",
-        table(["", "claim", "verdict", "where it holds", "the deciding figure"], rows),
-        f"- [Every number behind the verdicts]({TABLES}#{_anchor(_NUMBERS)})\n"
-        f"- [All tables and figures, with the paper's beside ours]({TABLES})",
-        "\n".join(["Other studies:", "", *listed]) if listed else "",
-        f"`python -m paper run{options}` makes the records, and `python -m paper tables{options}` "
-        "writes this page from them.",
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return page_of(
+        "claims",
+        options=options,
+        n_claims=len(judged),
+        counts=[f"{n} {words[n > 1]}" for state, words in _STATES.items() if (n := counts[state])],
+        claims=table(["", "claim", "verdict", "where it holds", "the deciding figure"], rows),
+        studies={name: own for name, own in _STUDIES.items() if (Path(folder) / name).exists()},
+    )
 
 
 _STATES = {
@@ -193,62 +180,12 @@ _STATES = {
 }
 
 
-def _anchor(title: str) -> str:
-    return title.lower().replace(" ", "-").replace("'", "")
-
-
 def _judged(answers: Answers) -> list[Verdict]:
     """Return the verdicts on the paper's claims, and on ours if it is recorded."""
     judged = verdicts(answers)
-    if (ours := matching_verdict(answers)).state != UNKNOWN:
-        judged.append(Verdict(CLAIM, ours))
+    if (ours := matchings.matching_verdict(answers)).state != UNKNOWN:
+        judged.append(Verdict(matchings.CLAIM, ours))
     return judged
-
-
-def _head(answers: Answers, options: str) -> str:
-    study, store = answers.study, answers.store
-    wanted = study.runs()
-    found = [record for spec in wanted if (record := store.find(spec)) is not None]
-    if not found:
-        raise InputError(
-            f"There are no records of this study in {store.folder}. Run it first, with "
-            f"python -m paper run{options}."
-        )
-    hours = sum(record.seconds for record in found) / 3600.0
-    versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
-    lengths = study.profile.lengths["network"]
-    return f"""# The paper's tables and figures, with ours
-
-`python -m paper tables{options}` writes this page from the records in `{RECORDS}/`; with `--check`
-the command fails if the page and the records differ. `python -m paper run{options}` makes the
-records, and `python -m paper figures{options}` the figures.
-
-{len(found)} of {len(wanted)} runs are recorded. They took {hours:.1f} hours of CPU time, without
-the processes that compute mini-batch maps. Recorded splits per method: {_counted(answers)}.
-Networks train for {lengths["epochs"]:g} epochs. The learning rate starts at
-{lengths["learning_rate"]:g} and is multiplied by {lengths["decay"]:g} after each epoch.
-Versions: {", ".join(versions)}.
-
-**How to read the tables.** A method has one model per fairness weight; together they form a curve
-of accuracy (or another quantity) against gap. Methods are compared at a given gap, the *level*:
-
-- *nearest*, as in the paper: the model of each split whose gap on the test rows is nearest to the
-  level. The mean of these gaps is in square brackets.
-- *interpolated*: the value at the level itself, by interpolation along the curve of each split.
-- *difference*: the interpolated value minus the paper's, if at least half of the curves reach the
-  level.
-
-Figures are means over the random splits ± standard error, with the number of splits in brackets. A
-split is missing if its curve does not reach the level, or if the quantity is not defined there. A
-curve may reach a level several times. We look for it from the fairest model towards smaller
-weights and, only if it is not found there, towards larger weights. Models that accept fewer than
-{FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out, because they
-treat nearly everyone the same.
-
-As in the paper, levels are gaps on the test rows, which a user does not know. The section
-*{_PICKED}* shows what a user would get.
-`docs/evidence/reproduction.md` lists our choices where the paper is silent or contradicts
-itself."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:
@@ -286,23 +223,13 @@ def _span(counts: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-_NUMBERS = "Every number behind the verdicts"
-
-
-def _claims(answers: Answers) -> str:
-    """Return the section with the numbers behind the verdicts on the claims."""
-    rule = (
-        f"The table of claims is in `{PAGE}`. Methods are compared split by split at the level, by "
-        "interpolation, and only if both reach it on at least half of the splits. FTM is the "
-        'paper\'s version, with mini-batch maps, unless "all rows" is named. Methods in brackets '
-        "are better than FTM by the amount given."
-    )
-    details = [
+def _numbers(answers: Answers) -> str:
+    """Return the numbers behind the verdicts on the claims."""
+    return "\n".join(
         f"{number}. **{verdict.claim}**: {verdict.found.state}. {verdict.numbers}"
         for number, verdict in enumerate(_judged(answers), start=1)
         if verdict.numbers
-    ]
-    return _joined(_NUMBERS, rule, "\n".join(details))
+    )
 
 
 def _title(name: str) -> str:
@@ -315,6 +242,8 @@ def _title(name: str) -> str:
 
 
 def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:
+    if not _recorded(answers, SUBJECTS.get(name, ())):
+        return ""
     tables, any_paper = [], False
     for (dataset, gap, level), cells in groupby(
         asked, key=lambda question: (question.dataset, question.gap, question.level)
@@ -335,29 +264,16 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
     pictures = _pictures(name, drawn)
     if name == "own" and not _has_paper_tables(answers):
         # With the paper's tables, these pictures stand further up.
-        parts = (_pictures(part, drawn) for part in ("tradeoff", "trees", "representation"))
-        pictures = "\n\n".join(part for part in parts if part)
+        pictures = _joined(*(_pictures(k, drawn) for k in ("tradeoff", "trees", "representation")))
     if pictures and not any_paper:  # the pictures tell it; the numbers are there to look up
         tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
     if name == "imbalance":
         tables += ["Stability, interpolated or else nearest:", stability(answers)]
-    return _joined(_title(name), _NOTES.get(name, ""), pictures, *tables)
+    return _joined(pictures, *tables)
 
 
-def _joined(title: str, told: str, *parts: str) -> str:
-    """Return a section, or an empty text if it has only a title and a remark."""
-    shown = [part for part in parts if part]
-    return "\n\n".join([f"## {title}", *([told] if told else []), *shown]) if shown else ""
-
-
-_NOTES = {
-    "flips": (
-        "Decisions that a fair model changes to the disadvantage of the worse-off group: from 0 to "
-        "1 for S = 1, and from 1 to 0 for S = 0. For German the paper's figures are left out, "
-        "because Y = 1 seems to mean bad credit there and means good credit here. On Bank the "
-        "favoured group is S = 0, so this rule of the paper counts the wrong direction."
-    ),
-}
+def _joined(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))
 
 
 def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[list[str]]:
@@ -390,12 +306,7 @@ def _label_weights(answers: Answers, drawn: set[str]) -> str:
         for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]
         if (rows := label_weights(answers, level))
     ]
-    told = (
-        "The transport cost of the fair matching is estimated on 100 mini-batches of 1,024 test "
-        "people of each group. Values are interpolated to the level, on the splits that are "
-        "available for all α."
-    )
-    return _joined(_title("label-weight"), told, _pictures("label-weight", drawn), *blocks)
+    return _joined(_pictures("label-weight", drawn), *blocks)
 
 
 ILLUSTRATIONS = ("appendix-b", "counterfactual")

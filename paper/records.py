@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fairmatch.exceptions import InputError
 from fairmatch.people.files import PARTIAL, write_whole
 from paper.specs import RunSpec
@@ -30,7 +32,7 @@ class Record:
     def as_json(self) -> dict[str, Any]:
         """Return the content as plain values."""
         content = {
-            "spec": self.spec.as_json(),
+            "spec": vars(self.spec),
             "versions": self.versions,
             "seconds": self.seconds,
             "curve": self.curve,
@@ -114,26 +116,18 @@ class RecordStore:
 
     def _read(self, file: Path) -> Record:
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-            spec = RunSpec.from_json(content["spec"])
-            n_weights = len(content["curve"]["weight"])
-            if any(len(values) != n_weights for values in content["curve"].values()):
+            record = msgspec.json.decode(file.read_bytes(), type=Record)
+            n_weights = len(record.curve["weight"])
+            if any(len(values) != n_weights for values in record.curve.values()):
                 raise ValueError(f"a column does not have {n_weights} values, one for each weight")
-            record = Record(
-                spec,
-                dict(content["curve"]),
-                float(content["seconds"]),
-                dict(content["versions"]),
-                content.get("reference_scores"),
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, msgspec.MsgspecError) as error:
             raise InputError(
                 f"{file} is not a record ({error!r}). Remove it to have the run done again."
             ) from error
-        if file.name != f"{spec.name}.json":
+        if file.name != f"{record.spec.name}.json":
             raise InputError(
-                f"{file} holds the run {spec.name}, so it was renamed or edited. Remove it to have "
-                "the run done again."
+                f"{file} holds the run {record.spec.name}, so it was renamed or edited. Remove "
+                "it to have the run done again."
             )
         return record
 

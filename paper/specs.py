@@ -159,46 +159,14 @@ class RunSpec:
     @property
     def digest(self) -> str:
         """The first ten hexadecimal digits of the content's SHA-256."""
-        text = json.dumps(_canonical(self.as_json()), sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:10]
+        # 1 and 1.0 mean the same, so they are written alike.
+        content = json.loads(json.dumps(vars(self), allow_nan=False), parse_int=float)
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
 
     @property
     def name(self) -> str:
         """Name of the run for people; it ends in the digest."""
         return f"{self.dataset}-{self.method}-seed{self.seed}-{self.digest}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the content as plain values."""
-        return {
-            "dataset": self.dataset,
-            "method": self.method,
-            "seed": self.seed,
-            "settings": dict(self.settings),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> RunSpec:
-        """Return the spec that `as_json` wrote."""
-        try:
-            return cls(
-                str(content["dataset"]),
-                str(content["method"]),
-                int(content["seed"]),
-                dict(content["settings"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"This is not the spec of a run: {error!r}.") from error
-
-
-def _canonical(value: Any) -> Any:
-    """Return a value in which 1 and 1.0 are written alike, because they mean the same."""
-    if isinstance(value, Mapping):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value
 
 
 Loader = Callable[[], Dataset]

@@ -149,7 +149,6 @@ def schedules(answers: Answers) -> str:
     return table(names, rows) if rows else ""
 
 
-TITLE = "Which method"
 LARGEST = "half-spaces: largest"
 
 # What is compared at equal gap: the words for the best, and 1 if more is better or -1 if less is.
@@ -162,31 +161,10 @@ _ASKED = {
 Found = dict[tuple[str, float], dict[str, dict[str, Reading]]]
 
 
-def frontier_section(answers: Answers, picture: str = "") -> str:
-    """Return the section with its picture, or an empty text where no trees are recorded."""
+def frontier_parts(answers: Answers) -> tuple[str, str]:
+    """Return the list of the best trees and their tables; empty texts where none are recorded."""
     found = read_frontier(answers)
-    if not found:
-        return ""
-    told = (
-        f"## {TITLE}\n\nBoosted trees at the paper's levels of ΔDP, interpolated. The best figure "
-        "of each column is in bold, among methods that reach the level on at least half of the "
-        "splits. Consistency is the share of people whose decision stays the same when only their "
-        "group is changed. The last column is the largest gap of mean scores in 1,000 random "
-        "half-spaces. Do not compare small differences between methods with different numbers of "
-        "splits (in brackets)."
-    )
-    parts = [told, picture, _winners(answers, found), _ADVICE, *_tables(answers, found)]
-    return "\n\n".join(part for part in parts if part)
-
-
-_ADVICE = (
-    "**What to choose.** If only accuracy and the gap of decisions matter, and decisions may use "
-    "the group, adjust the scores of your model with thresholds by group or quantile alignment. "
-    "Both shift the scores of a whole group, so similar people may get different scores. If "
-    "similar people should be treated alike, use FTM with the marginal map, which costs accuracy. "
-    "Match smoothing and the predicted map are compromises. If decisions must not use the group, "
-    "use FTM, match smoothing or Reg (`sensitive_at_prediction=False`)."
-)
+    return _winners(answers, found), "\n\n".join(_tables(answers, found))
 
 
 def read_frontier(answers: Answers) -> Found:

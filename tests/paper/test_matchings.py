@@ -8,8 +8,8 @@ from paper.matchings import (
     Level,
     levels_of,
     matched_cases,
+    matching_tables,
     matching_verdict,
-    matchings_section,
 )
 from paper.questions import Answers
 from paper.records import Record, RecordStore
@@ -83,7 +83,7 @@ def test_the_verdict_counts_where_ftm_is_nearer(study, tmp_path):
         figure == "More similar in 2 of 4 comparisons (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2)"
     )
     assert "german at ΔDP 0.06, trees: 0.100 beside Reg 0.300" in told
-    page = matchings_section(answers)
+    page = matching_tables(answers)
     assert "**german, ΔWDP nearest to 0.05**" in page
     assert "smaller position than 1 of 3 other methods" in page
     assert "Methods with a smaller position: match smoothing (ours); quantile alignment." in page

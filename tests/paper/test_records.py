@@ -54,7 +54,11 @@ def test_a_torn_file_is_named(store, share):
         list(store)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "null", '{"spec": {}}', "\x00\x01"])
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{}", "null", '{"spec": {}}', "\x00\x01",
+     '{"spec": {"dataset": "german", "method": "reg", "seed": "x", "settings": {}}}'],
+)  # fmt: skip
 def test_another_file_in_the_place_of_a_record_is_named(store, text):
     file = store.write(make_record())
     file.write_text(text)
