@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -166,6 +167,20 @@ def test_what_a_maximum_averages_by_chance() -> None:
     rate = decision.mean()
     drawn = np.stack([rng.binomial(n, rate, 4000) / n for n in sizes])
     assert gap.expected == pytest.approx(np.ptp(drawn, axis=0).mean(), rel=0.08)
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (0.0, 0.3, 1.0), tuple(np.linspace(0, 1, 500))])
+def test_what_the_largest_distance_averages_by_chance(values) -> None:
+    rng = np.random.default_rng(8)
+    group = np.repeat(np.arange(3), (900, 200, 80))
+    score = rng.choice(values, len(group))
+    found = audit(score, sensitive_features=group, **FAST)
+    drawn = []
+    for _ in range(400):
+        parts = [np.sort(own) for own in np.split(rng.permutation(score), [900, 1100])]
+        drawn.append(max(stats.wasserstein_distance(a, b) for a, b in combinations(parts, 2)))
+    expected = found.gap("wasserstein_parity_gap").expected
+    assert expected == pytest.approx(np.mean(drawn), rel=0.1)
 
 
 def test_the_detectable_gap_is_shown_four_times_in_five() -> None:
