@@ -241,3 +241,26 @@ def test_the_report_shows_no_small_count(hidden, tmp_path):
     assert not re.search(r"\b[1-9] (people|person|rows?)\b", page)
     assert "Withheld" in page
     assert "few people of unknown category" in page
+
+
+def test_nothing_else_reveals_a_rate_that_is_withheld():
+    rng = np.random.default_rng(5)
+    race = np.repeat(["x", "y", "few", "rare"], [500, 400, 40, 6]).astype(object)
+    race[:20] = None
+    hired = (rng.random(946) < 0.4).astype(float)
+    hired[race == "few"] = 0.0
+    hired[np.flatnonzero(race == "few")[:4]] = 1.0
+    person = np.arange(946)
+    person[30:40] = person[40:50]
+    title = rng.choice(["cook", "clerk"], 946)
+    found = audit(hired, sensitive_features=race, given=title, ids=person, **FAST)
+    assert {own.group for own in found.conditional} == {"y", "few"}  # six people are too few
+    assert any("946 rows" in note for note in found.notes)
+    assert any("lies between" in note for note in found.notes)
+    alone = found.without_individuals()
+    assert [own.group for own in alone.conditional] == ["y"]
+    assert not any("946" in note or "lies between" in note for note in alone.notes)
+    assert any(note.startswith("The rows are those of") for note in alone.notes)
+    many = race != "few"
+    shown = audit(hired[many], sensitive_features=race[many], **FAST).without_individuals()
+    assert any("lies between" in note for note in shown.notes)

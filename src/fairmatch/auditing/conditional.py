@@ -20,15 +20,17 @@ FEWEST = 5.0
 
 
 def conditional_facts(data: Audited) -> tuple[ConditionalFacts, ...]:
-    """Return every group compared with the reference group within strata, if there are strata."""
-    if data.roster.strata is None:
+    """Return every group that is large enough compared with the reference group within strata."""
+    if data.roster.strata is None or data.refused:
         return ()
     people = replace(data.people, strata=data.roster.strata)
     scored = ScoredPeople(people, data.scores, data.measured)
     measure = MEASURES["demographic_parity_gap" if data.decides else "mean_parity_gap"]
     reference = data.groups.labels[data.reference]
     return tuple(
-        _facts(data, scored, gap) for gap in gaps_within(scored, measure, reference, "population")
+        _facts(data, scored, gap)
+        for gap in gaps_within(scored, measure, reference, "population")
+        if data.groups.code_of(gap.group) in data.compared
     )
 
 

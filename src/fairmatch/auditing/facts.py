@@ -1696,6 +1696,11 @@ class _Suppressor:
             notes.append(f"Groups of fewer than {self.least} people are left out: {names}.")
 
         after = self.part(before, after)
+        after = replace(
+            after,
+            conditional=self.stated_within(before, after),
+            notes=self.notes(before, after),
+        )
         pairs = zip(before.attributes, after.attributes, strict=True)
         # Attributes by themselves would tell, by subtraction, who is in a small combination. With
         # one stage left out, the totals would give it away.
@@ -1736,6 +1741,27 @@ class _Suppressor:
             ),
             stages=before.stages if fine["stages"] else (),
             notes=(*after.notes, *notes),
+        )
+
+    def stated_within(self, before: Audit, after: Audit) -> tuple[ConditionalFacts, ...]:
+        """Return differences within strata of groups whose own rate or mean is not withheld."""
+        name = "mean_score" if before.threshold is None else "selection_rate"
+        stated = {own.label for own in after.groups if getattr(own, name).value is not None}
+        return tuple(own for own in after.conditional if {own.group, own.reference} <= stated)
+
+    def notes(self, before: Audit, after: Audit) -> tuple[str, ...]:
+        """Return notes without gaps that are withheld, and without a total that tells of others."""
+        ranges = [
+            "between {:.4f} and {:.4f}".format(*old.unknown_range)
+            for old, new in zip(before.gaps, after.gaps, strict=True)
+            if old.unknown_range is not None and new.value is None
+        ]
+        total = f"{before.n_rows:,} rows"
+        is_total = sum(own.n_rows for own in after.groups) == before.n_rows
+        return tuple(
+            note if is_total else note.replace(total, "The rows")
+            for note in after.notes
+            if not any(words in note for words in ranges)
         )
 
     def periods(self, before: Audit, after: Audit) -> tuple[list[str], tuple[PartFacts, ...]]:

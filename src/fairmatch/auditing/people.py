@@ -540,7 +540,7 @@ class Roster:
         if weights.persons is not None:
             notes.append(
                 f"{weights.n_rows:,} rows are those of {len(np.unique(weights.persons)):,} people. "
-                "Intervals and tests count people, not rows."
+                "Numbers of people in tables count rows; intervals and tests count people."
             )
         if self.copies > _FEW_COPIES:
             notes.append(
@@ -978,7 +978,8 @@ class Audited:
         one, many = ("person", "people") if self.weights.is_counts else ("row", "rows")
         people = f"has {size:.0f} {one if f'{size:.0f}' == '1' else many}{among}"
         if self.weights.is_survey:
-            people = f"has weights worth {size:.1f} people{among}"
+            what = "rows" if self.weights.is_even else "weights"
+            people = f"has {what} worth {size:.1f} people{among}"
         return f"Group {self.labels[code]!r} {people}, fewer than the {least} a statement needs."
 
     @cached_property
