@@ -1,4 +1,4 @@
-"""Couplings put together from blocks: exact marginals, a cost near the least, true bounds."""
+"""Couplings put together from blocks: exact marginals, a cost near the least, true blocks."""
 
 import errno
 import os
@@ -15,10 +15,9 @@ from scipy.optimize import linprog
 
 from fairmatch import OptimalTransportMatcher
 from fairmatch.exceptions import CouplingError, FairmatchWarning, InputError, SolverError
-from fairmatch.matching import blocks, bounds
+from fairmatch.matching import blocks
 from fairmatch.matching import blocks as kept
-from fairmatch.matching.blocks import match_blocks, near_cells, random_staircase
-from fairmatch.matching.bounds import lower_bound
+from fairmatch.matching.blocks import lower_bound, match_blocks, near_cells, random_staircase
 from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points
 
@@ -140,23 +139,23 @@ def test_bounds_hold_for_any_weights_and_sets_of_columns(n0, n1, most_atoms, see
 
 @pytest.mark.parametrize("size", [2, 7, 40])
 def test_minima_over_near_cells_are_those_over_everybody(size, monkeypatch):
-    monkeypatch.setattr(bounds, "_CELL", size)
-    monkeypatch.setattr(bounds, "_CELLS_AT_ONCE", 2)
+    monkeypatch.setattr(blocks, "_CELL", size)
+    monkeypatch.setattr(blocks, "_CELLS_AT_ONCE", 2)
     generator = np.random.default_rng(size)
     people = tuple(
         Points(0.2 * generator.normal(size=(n, 2)), generator.integers(-1, 3, (n, 2)))
         for n in (150, 130)
     )
     u = generator.normal(size=150)
-    source, target = map(bounds.Cells.of, people)
+    source, target = map(blocks.Cells.of, people)
     assert np.diff(source.start).max() <= size or size < 40
     assert sorted(source.rows) == list(range(150))
-    found = bounds._all_minima(source, target, u, None)
+    found = blocks._all_minima(source, target, u, None)
     at = np.indices((150, 130)).reshape(2, -1)
     costs = people[0].pair_costs(*at, people[1]).reshape(150, 130)
     np.testing.assert_allclose(found, (costs - u[:, None]).min(axis=0), rtol=0, atol=1e-12)
     assert (found <= (costs - u[:, None]).min(axis=0)).all()
-    _, looked_at = bounds._minima(source, target, np.arange(len(target.low)), u[source.rows])
+    _, looked_at = blocks._minima(source, target, np.arange(len(target.low)), u[source.rows])
     assert size == 40 or looked_at < 150 * 130
 
 

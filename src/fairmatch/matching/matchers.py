@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import InputError
-from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, match_blocks
-from fairmatch.matching.bounds import lower_bound
+from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, lower_bound, match_blocks
 from fairmatch.matching.coupling import (
     Certificate,
     Coupling,
