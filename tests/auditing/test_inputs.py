@@ -129,6 +129,16 @@ def test_missing_scores_are_counted_and_left_out():
         audit(np.where(np.arange(400) < 81, np.nan, score), sensitive_features=group, **FAST)
 
 
+def test_missing_scores_of_aggregated_rows_are_counted_in_people():
+    given = {"sensitive_features": ["a", "a", "a", "b", "b", "b"], "weight_kind": "counts"}
+    found = audit([0.2, 0.7, None] * 2, sample_weight=[100, 80, 10, 90, 60, 20], **given)
+    assert found.n_rows == 330
+    note = "30 people have no score and were left out of everything (a: 10, b: 20)."
+    assert note in found.notes
+    with pytest.raises(InputError, match="80 missing scores in 340 people"):
+        audit([0.2, 0.7, None] * 2, sample_weight=[100, 80, 40, 50, 30, 40], **given)
+
+
 def test_missing_labels_are_left_out_of_what_needs_them():
     rng = np.random.default_rng(4)
     score, group = rng.random(600), rng.choice(["a", "b"], 600)

@@ -109,6 +109,21 @@ def test_rows_with_the_same_id_are_one_person(people, tmp_path):
         audit_dataset(str(tmp_path), roles, pos_label="yes", **QUICK)
 
 
+def test_people_drawn_are_matched_with_the_largest_group_of_all(people, folder, monkeypatch):
+    """As many people are drawn from each group, so their largest group is another one."""
+    monkeypatch.setattr(streaming, "_DRAWN", 300)
+    people = people.assign(race=people.race.map({"a": "z", "b": "b", "c": "c"}))
+    for file in folder.iterdir():
+        file.unlink()
+    people.to_parquet(folder / "one.parquet", index=False)
+    found = audit_dataset(str(folder), ROLES, pos_label="yes", **QUICK)
+    assert found.reference == "z"
+    assert [own.groups for own in found.matchings] == [("b", "z"), ("c", "z")]
+    assert all(own.is_sample for own in found.matchings)
+    matched = [own.groups for own in found.pair_gaps if own.name == "matched_parity_gap"]
+    assert matched == [("b", "z"), ("c", "z")]
+
+
 def test_the_sample_is_fixed_by_the_seed_alone(folder, monkeypatch):
     monkeypatch.setattr(streaming, "_DRAWN", 500)
     one, two, other = (
@@ -177,7 +192,7 @@ def test_ten_people_against_many_are_shown_without_a_statement(people, tmp_path)
         ("cut", InputError, "cannot be read"),
         ("column", InputError, "'age'"),
         ("type", InputError, "'score'"),
-        ("score", InputError, "1,500 missing scores of 6,000 people, more than 20%"),
+        ("score", InputError, "1,500 missing scores in 6,000 people, more than 20%"),
         ("range", InputError, r"\[0, 1\]"),
         ("label", LabelError, "must hold two classes"),
         ("csv", InputError, "not a .parquet file"),

@@ -53,6 +53,7 @@ from fairmatch.auditing.people import (
     cut_at_rank,
     only_two,
     read_roster,
+    read_row_count,
     read_top,
     refuse_missing,
 )
@@ -89,7 +90,7 @@ from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, read_criterion
 from fairmatch.people.outcome import NUMBER
 from fairmatch.people.similarity import AUTO
-from fairmatch.people.weights import Weights
+from fairmatch.people.weights import Weights, read_row_weights
 
 # A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
@@ -434,9 +435,8 @@ def compare_models(
             "single one with fairmatch.audit.",
             parameter="y_scores",
         )
-    defaults = {name: own.default for name, own in inspect.signature(audit).parameters.items()}
     given = {"sensitive_features": sensitive_features, "X": X, "y_true": y_true, **settings}
-    asked = defaults | given
+    asked = _defaults() | given
     models = _open(y_scores, asked, privileged=privileged)
     reference, groups = models[0], models[0].groups
     if groups.memberships is not None:
@@ -453,6 +453,26 @@ def compare_models(
         if favoured is None
         else "; ".join(str(groups.labels[code]) for code in sorted(favoured)),
     )
+
+
+def audit_counts(
+    counts: Mapping[str, Any], people: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Audit:
+    """Return the audit of people who were counted, some of whom were drawn.
+
+    ``counts``, ``people`` and ``settings``, which holds for both, have arguments of `audit`. What
+    is stated of single people is that of the people drawn.
+    """
+    everybody, drawn = ({**_defaults(), **settings, **own} for own in (counts, people))
+    ((data,), (sample,)) = (
+        _open({own["model_name"]: own["y_score"]}, own) for own in (everybody, drawn)
+    )
+    return _build(data, everybody, replace(sample, whole=data.reference))
+
+
+def _defaults() -> dict[str, Any]:
+    """Return the arguments of `audit` where nothing is passed."""
+    return {name: own.default for name, own in inspect.signature(audit).parameters.items()}
 
 
 def _open(
@@ -511,7 +531,9 @@ def _open(
         for name, own in y_scores.items()
         if not (hasattr(own, "predict") or hasattr(own, "predict_proba") or callable(own))
     }
-    scored, unscored = _scored(list(arrays.values())), "have no score"
+    n_given = read_row_count(sensitive)
+    weights = read_row_weights(asked["sample_weight"], settings.weight_kind, n_given)
+    scored, unscored = _scored(list(arrays.values()), weights), "have no score"
     if entered is not None:
         scored, unscored = entered, "are not in the first stage"
     read = {name: _read_scores(own, settings, scored) for name, own in arrays.items()}
@@ -521,11 +543,12 @@ def _open(
         sensitive,
         X=X,
         y_true=y_true,
+        weights=weights,
+        ids=asked["ids"],
         pos_label=pos_label,
         sensitive_column=next((own for own in inside if own is not None), None),
         scored=scored,
         unscored=unscored,
-        **columns,
         **{name: asked[name] for name in ("keep", "given", "similarity", "categorical")},
     )
     scores: dict[str, FloatArray] = {}
@@ -572,13 +595,13 @@ def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str,
     }
 
 
-def _scored(scores: Sequence[NDArray[Any]]) -> NDArray[np.bool_] | None:
+def _scored(scores: Sequence[NDArray[Any]], weights: Weights) -> NDArray[np.bool_] | None:
     """Return which rows have a score of every model, or None if all have."""
     missing = [is_missing(own) for own in scores]
-    if not any(own.any() for own in missing) or len({len(own) for own in missing}) > 1:
+    if not any(own.any() for own in missing) or {len(own) for own in missing} != {weights.n_rows}:
         return None
     anywhere: NDArray[np.bool_] = np.any(missing, axis=0)
-    refuse_missing(anywhere, "scores", "y_score")
+    refuse_missing(anywhere, "scores", "y_score", weights)
     return ~anywhere
 
 
@@ -741,18 +764,21 @@ def _spread(roster: Roster, scores: FloatArray) -> Spread:
     return Spread("target", standard_deviation(known, weights.take(labels.known).values))
 
 
-def _build(data: Audited, asked: Mapping[str, Any]) -> Audit:
-    """Return the audit of one model. ``asked`` holds the arguments of `audit`."""
+def _build(data: Audited, asked: Mapping[str, Any], drawn: Audited | None = None) -> Audit:
+    """Return the audit of one model. ``asked`` holds the arguments of `audit`.
+
+    If people were counted, those ``drawn`` are described and matched.
+    """
     settings, roster, decides = data.settings, data.roster, data.decides
-    build = _facts if data.groups.memberships is None else estimated_facts
-    found = build(data, asked)
+    is_known, drawn = data.groups.memberships is None, drawn or data
+    found = _facts(data, drawn, asked) if is_known else estimated_facts(data, asked)
     return Audit(
         model_name=data.name,
         n_rows=data.weights.people,
         threshold=settings.threshold if decides else None,
         confidence=settings.confidence,
         score_edges=score_edges(data),
-        provenance=_provenance(data),
+        provenance=_provenance(data, drawn.roster),
         n_selected=data.weights.take(data.selected).people if decides else None,
         favourable=settings.favourable,
         outcome=settings.named_outcome,
@@ -765,9 +791,9 @@ def _build(data: Audited, asked: Mapping[str, Any]) -> Audit:
     )
 
 
-def _facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(data: Audited, drawn: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an audit of known groups states, made in steps."""
-    settings, roster = data.settings, data.roster
+    settings, roster = data.settings, drawn.roster
     step = asked["progress"] or (lambda name: None)
     step("groups and gaps")
     groups, ratio = describe_groups(data), selection_ratio(data)
@@ -775,13 +801,15 @@ def _facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
     attributes = tuple(part_facts(data.of(own), name) for name, own in named)
     step("matchings")
     # Fewer people are drawn if there are many pairs, to keep the time from growing with them.
-    share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(data.matched_pairs), 1)))
+    share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(drawn.matched_pairs), 1)))
     sample = roster.sample(max(int(share * settings.n_sample), 1), settings.generator(2))
-    matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
-    matchings = _with_costs_of_all(data, matchers)
+    matchers = [PairMatcher(drawn, sample, codes) for codes in drawn.matched_pairs]
+    matchings = _with_costs_of_all(drawn, matchers)
+    if drawn.weights.people < data.weights.people:
+        matchings = tuple(replace(own, is_sample=True) for own in matchings)
     excesses = {}
-    if roster.is_described and not data.refused and len(data.compared) <= MANY_GROUPS:
-        excesses = {codes: matched_excess(data, codes) for codes in data.matched_pairs}
+    if roster.is_described and not drawn.refused and len(drawn.compared) <= MANY_GROUPS:
+        excesses = {codes: matched_excess(drawn, codes) for codes in drawn.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
     gaps, by_pair, unknown = unknown_ranges(data, gaps, by_pair)
     step("subsets")
@@ -789,7 +817,7 @@ def _facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
     if roster.columns:
         # The sample uses the same random stream, so both hold the same people of a small table.
         part = Part(*roster.draw(HALF_SPACE_ROWS // 2, settings.generator(2)))
-        subsets = scan_subsets(data, roster.columns, part, roster.encode(part.rows), roster.order)
+        subsets = scan_subsets(drawn, roster.columns, part, roster.encode(part.rows), roster.order)
     step("people")
     number = _along_number(data)
     weights, persons = data.people.weight, data.weights.persons
@@ -799,7 +827,7 @@ def _facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
         "gaps": gaps,
         "matchings": matchings,
         "subsets": subsets,
-        "individuals": _individuals(data, sample, matchers),
+        "individuals": _individuals(drawn, sample, matchers),
         "pair_gaps": by_pair,
         "reference": data.labels[data.reference],
         "unknown": tuple(data.labels[code] for code in data.groups.apart),
@@ -808,7 +836,12 @@ def _facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
         if weights is None or (persons is not None and weights.is_even)
         else settings.weight_kind,
         "leaks": roster.leaks,
-        "notes": (*_hints(data, groups), *unknown, *_number_notes(number)),
+        "notes": (
+            *_hints(data, groups),
+            *unknown,
+            *_number_notes(number),
+            *(() if drawn is data else roster.table_notes),
+        ),
         "impact": impact_tables(data) if data.decides else (),
         "conditional": conditional_facts(data),
         "classes": class_facts(data),
@@ -975,8 +1008,8 @@ def _values(column: Column, rows: NDArray[np.intp]) -> tuple[str | float | None,
     return tuple(None if m else levels[v] for v, m in zip(values, missing, strict=True))
 
 
-def _provenance(data: Audited) -> Provenance:
-    roster, people, groups = data.roster, data.people, data.groups
+def _provenance(data: Audited, roster: Roster) -> Provenance:
+    people, groups = data.people, data.groups
     settings = asdict(data.settings)
     if within := settings["score_range"]:
         settings["score_range"] = f"{within[0]:g} to {within[1]:g}"

@@ -59,7 +59,7 @@ from fairmatch.people.similarity import (
     read_similarity,
 )
 from fairmatch.people.strata import Codes, read_given
-from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
+from fairmatch.people.weights import KINDS, Weights, draw_people
 
 MANY_GROUPS = 50
 """With more groups than this, every group is compared with the reference group only."""
@@ -445,7 +445,8 @@ class Roster:
     leaks: tuple[Leak, ...]
     strata: Codes | None
     similarity: Similarity
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...]  # on the people
+    reading: tuple[str, ...]  # remarks on how the table is read
     order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     copies: float = 0.0
     _samples: dict[int, Sample] = field(default_factory=dict)
@@ -528,7 +529,7 @@ class Roster:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader should know about how the rows count."""
-        weights, notes = self.weights, list(self.remarks)
+        weights, notes = self.weights, [*self.remarks, *self.reading]
         if self.people.groups.apart:
             notes += self._written_unknown()
         notes += odd_groups(self.people.groups)
@@ -542,12 +543,7 @@ class Roster:
                 f"{weights.n_rows:,} rows are those of {len(np.unique(weights.persons)):,} people. "
                 "Numbers of people in tables count rows; intervals and tests count people."
             )
-        if self.copies > _FEW_COPIES:
-            notes.append(
-                f"{self.copies:.0%} of the rows are exact copies of other rows, in every column "
-                "and in the score. If they are the same people, pass ids: otherwise the intervals "
-                "are too narrow."
-            )
+        notes += self._copied()
         if weights.is_survey and not weights.is_even:
             assert weights.values is not None
             if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
@@ -560,6 +556,20 @@ class Roster:
                 "people of equal weight, and the intervals are based on that number."
             )
         return tuple(notes)
+
+    @property
+    def table_notes(self) -> tuple[str, ...]:
+        """What a reader should know about the table, and not about how many people there are."""
+        return (*self.reading, *self._copied())
+
+    def _copied(self) -> Iterable[str]:
+        """Yield a note on rows that are copies of others, if there are many."""
+        if self.copies > _FEW_COPIES:
+            yield (
+                f"{self.copies:.0%} of the rows are exact copies of other rows, in every column "
+                "and in the score. If they are the same people, pass ids: otherwise the intervals "
+                "are too narrow."
+            )
 
     def _written_unknown(self) -> Iterable[str]:
         """Yield a note for each attribute in which the word "unknown" is written."""
@@ -574,13 +584,20 @@ class Roster:
                 )
 
 
+def read_row_count(sensitive_features: Any) -> int:
+    """Return how many rows were given."""
+    if isinstance(sensitive_features, GroupProbabilities):
+        return len(sensitive_features)
+    return len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
+
+
 def read_roster(
     settings: AuditSettings,
     sensitive_features: Any,
     *,
     X: Any,
     y_true: ArrayLike | None,
-    sample_weight: ArrayLike | None,
+    weights: Weights,
     ids: ArrayLike | None,
     pos_label: Any,
     keep: Collection[str],
@@ -592,18 +609,17 @@ def read_roster(
     unscored: str = "have no score",
 ) -> Roster:
     """Read the people to audit. Rows of weight 0 or without a score are left out."""
-    n_given, told = len(sensitive_features), list[str]()
-    if not isinstance(sensitive_features, GroupProbabilities):
-        n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
-    weights = read_row_weights(sample_weight, settings.weight_kind, n_given)
-    strata = None
+    n_given, told, strata = weights.n_rows, list[str](), None
     if given is not None:
         named = None if X is None else Table(X, categorical)
         strata = read_given(given, n_rows=n_given, table=named)
     is_there = np.ones(n_given, dtype=bool) if scored is None else scored
     check_length(is_there, n_given, "y_score")
     if not is_there.all():
-        told.append(_unscored(sensitive_features, ~is_there, unscored))
+        is_estimated = isinstance(sensitive_features, GroupProbabilities)
+        known = None if is_estimated else read_groups(sensitive_features, unknown=UNKNOWN)
+        left_out = f"{unscored} and were left out of everything"
+        told.append(f"{_counted(left_out, ~is_there, known, weights)}.")
     if weights.values is not None and not (weights.values > 0.0).all():
         told.append("Rows of weight 0 were left out.")
         is_there = is_there & (weights.values > 0.0)
@@ -642,7 +658,11 @@ def read_roster(
     if y_true is not None:
         labels = _read_labels(y_true, weights, settings, pos_label)
         if not labels.known.all():
-            told.append(_unlabelled(groups, ~labels.known, weights))
+            without = _counted("have no label", ~labels.known, groups, weights)
+            told.append(
+                f"{without}. They count in selection rates and in gaps of scores, and are left "
+                "out of error rates, calibration and the matching within labels."
+            )
     people = People(
         groups,
         table,
@@ -651,7 +671,6 @@ def read_roster(
         ids=None if names is None else tuple(map(str, names.tolist())),
     )
     alike, why = _read_alike(similarity, people, weights, settings)
-    told += code_notes(people.table, "pass categorical=[{!r}]")
     return Roster(
         people,
         X,
@@ -662,24 +681,22 @@ def read_roster(
         leaks,
         strata,
         alike,
-        (*told, *(() if why is None else (why,))),
+        tuple(told),
+        (*code_notes(table, "pass categorical=[{!r}]"), *(() if why is None else (why,))),
     )
 
 
-MOST_MISSING = 0.2
-"""An audit is refused if a larger share of the scores, or of the labels, is missing."""
+# An audit is refused if a larger share of the scores, or of the labels, is missing.
+_MOST_MISSING = 0.2
 
 
-def refuse_missing(
-    missing: BoolArray, what: str, parameter: str, weights: Weights | None = None
-) -> None:
+def refuse_missing(missing: BoolArray, what: str, parameter: str, weights: Weights) -> None:
     """Raise if too many scores or labels are missing for the others to stand for everybody."""
-    weights = weights or Weights(len(missing))
     n_missing, rows = weights.take(missing).people, "people" if weights.is_counts else "rows"
-    if n_missing > MOST_MISSING * weights.people:
+    if n_missing > _MOST_MISSING * weights.people:
         raise InputError(
             f"{parameter} has {n_missing:,} missing {what} in {weights.people:,} {rows}, more "
-            f"than {MOST_MISSING:.0%}. Find out why, or leave these rows out yourself.",
+            f"than {_MOST_MISSING:.0%}. Find out why, or leave these rows out yourself.",
             parameter=parameter,
         )
 
@@ -709,29 +726,16 @@ def label_texts(negative: Any, positive: Any) -> dict[str, str]:
     return dict(zip(("neg_label", "pos_label"), words, strict=True))
 
 
-def _unscored(sensitive_features: Any, missing: BoolArray, why: str) -> str:
-    said = f"{missing.sum():,} rows {why} and were left out of everything"
-    if isinstance(sensitive_features, GroupProbabilities):
-        return f"{said}."
-    groups = read_groups(sensitive_features, unknown=UNKNOWN)
-    return f"{said} ({_by_group(groups, missing)})."
-
-
-def _unlabelled(groups: Groups, missing: BoolArray, weights: Weights) -> str:
-    rows, counts = ("people", weights.values) if weights.is_counts else ("rows", None)
-    n_missing = missing.sum() if counts is None else counts[missing].sum()
-    return (
-        f"{n_missing:,.0f} {rows} have no label ({_by_group(groups, missing, counts)}). They count "
-        "in selection rates and in gaps of scores, and are left out of error rates, calibration "
-        "and the matching within labels."
-    )
-
-
-def _by_group(groups: Groups, rows: BoolArray, weights: FloatArray | None = None) -> str:
-    ones = None if weights is None else weights[rows]
+def _counted(what: str, rows: BoolArray, groups: Groups | None, weights: Weights) -> str:
+    """Return how many people have or lack something, in all and in each group."""
+    ones = weights.values[rows] if weights.is_counts and weights.values is not None else None
+    n_rows = rows.sum() if ones is None else ones.sum()
+    said = f"{n_rows:,.0f} {'rows' if ones is None else 'people'} {what}"
+    if groups is None:
+        return said
     counts = np.bincount(groups.codes[rows], ones, minlength=groups.n_groups).tolist()
     each = [f"{label}: {n:,.0f}" for label, n in zip(groups.labels, counts, strict=True) if n]
-    return ", ".join(each[:10]) + (", …" if len(each) > 10 else "")
+    return f"{said} ({', '.join(each[:10])}{', …' if len(each) > 10 else ''})"
 
 
 def _read_alike(

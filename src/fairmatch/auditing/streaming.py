@@ -7,9 +7,8 @@ the counts for facts about everybody, and the sample for facts about single peop
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from glob import escape, glob
@@ -20,10 +19,10 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.audit import audit
+from fairmatch.auditing.audit import audit_counts
 from fairmatch.auditing.facts import Audit
 from fairmatch.auditing.files import from_source
-from fairmatch.auditing.people import MOST_MISSING, label_texts, read_top
+from fairmatch.auditing.people import label_texts, read_top
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import find_positive
@@ -199,11 +198,16 @@ class ScoredFiles:
         """Names of the attributes in results of queries, which clash with no other column."""
         return [f"a{k}" for k in range(len(self.attributes))]
 
+    @property
+    def _number(self) -> str:
+        """The score of a row; NULL where it is missing."""
+        number = f"{quoted(self.score)}::DOUBLE"
+        return f"(CASE WHEN isnan({number}) THEN NULL ELSE {number} END)"
+
     @cached_property
     def _people(self) -> str:
         """A query for the score, the attributes and the label of every person."""
-        label, number = self.roles.label, f"{quoted(self.score)}::DOUBLE"
-        score = f"(CASE WHEN isnan({number}) THEN NULL ELSE {number} END)"
+        label, score = self.roles.label, self._number
         names = dict(zip(self.short, map(quoted, self.attributes), strict=True))
         if label is not None:
             names["label"] = quoted(label)
@@ -263,15 +267,7 @@ class ScoredFiles:
                 parameter="sensitive_features",
             )
         low, high = found["low"].min(), found["high"].max()
-        n_people, n_missing = int(found["n"].sum()), int((found["n"] - found["scored"]).sum())
-        if n_missing > MOST_MISSING * n_people:
-            raise InputError(
-                f"Column {self.score!r} of {self.files.pattern} has {n_missing:,} missing scores "
-                f"of {n_people:,} people, more than {MOST_MISSING:.0%}. Find out why, or leave "
-                "these rows out yourself.",
-                parameter="y_score",
-            )
-        if not (low >= 0.0 and high <= 1.0):
+        if low < 0.0 or high > 1.0:
             raise InputError(
                 f"Column {self.score!r} must lie in [0, 1], got values from {low:g} to {high:g}. "
                 "Pass probabilities or 0/1 decisions.",
@@ -297,18 +293,6 @@ class ScoredFiles:
         known = f"the values of column {label!r}"
         positive = find_positive(values["value"], written, "pos_label", known)
         return next((own for own in values["value"] if own != positive), None), positive
-
-    def unscored(self) -> list[str]:
-        """Return a note on people without a score, who are left out."""
-        missing = (self.groups["n"] - self.groups["scored"]).to_numpy()
-        if not missing.sum():
-            return []
-        names = self.groups[self.short].astype("string").fillna("unknown").agg(", ".join, axis=1)
-        each = [f"{name}: {n:,}" for name, n in zip(names, missing.tolist(), strict=True) if n]
-        return [
-            f"{missing.sum():,} people have no score and were left out of everything "
-            f"({'; '.join(each[:10])}{'; …' if len(each) > 10 else ''})."
-        ]
 
     def cut(self, top: float, favourable: str) -> tuple[float, str]:
         """Return the threshold that selects the best so many people, and a note on it."""
@@ -342,7 +326,7 @@ class ScoredFiles:
         if self.groups["different"].sum() <= _FEW_SCORES:
             counted = self.files.ask(
                 f"SELECT score, {names}, count(*) AS n FROM ({self._people}) "
-                f"WHERE score IS NOT NULL GROUP BY ALL ORDER BY score, {names}"
+                f"GROUP BY ALL ORDER BY score, {names}"
             )
             return (counted,)
         n_cells = max(min(_CELLS, _FEW_SCORES // len(self.groups)), _LEAST_CELLS) // _BINS * _BINS
@@ -351,13 +335,14 @@ class ScoredFiles:
             f"SELECT floor(score * {n_cells} + 1e-6)::INT AS cell, score >= $threshold AS "
             f"selected, {names}, count(*) AS n, min(score) AS low, max(score) AS high, "
             f"sum((score * {_ONE})::BIGINT)::DOUBLE AS total FROM ({self._people}) "
-            f"WHERE score IS NOT NULL GROUP BY ALL ORDER BY cell, selected, {names}",
+            f"GROUP BY ALL ORDER BY cell, selected, {names}",
             threshold=threshold,
         )
         # The mean of equal numbers may be rounded; no mean may leave its cell.
         mean = found["total"] / found["n"] / _ONE
         found["score"] = mean.clip(found["low"], found["high"])
-        cells = found.groupby([*self.short, "cell"], dropna=False)["n"].sum()
+        scored = found.dropna(subset=["cell"])
+        cells = scored.groupby([*self.short, "cell"], dropna=False)["n"].sum()
         largest = float((cells / cells.groupby(self.short, dropna=False).transform("sum")).max())
         return found, (
             f"Scores were counted in cells of width {1 / n_cells:g}, each at its mean score. "
@@ -379,7 +364,7 @@ class ScoredFiles:
             unique = len({Path(file).name for file in self.files.files}) == len(self.files.files)
             person = f"{f'parse_filename({name})' if unique else name}, {quoted(_PLACE)}"
         # A few more than needed pass the hash in every group, and the first ones are taken.
-        shares = (1.2 * _DRAWN + 50) / self.groups["n"]
+        shares = (1.2 * _DRAWN + 50) / self.groups["scored"].clip(lower=1)
         limits = [min(int(share * 2**64), 2**64 - 1) for share in shares]
         values: dict[str, Any] = {}
         cases = []
@@ -393,15 +378,15 @@ class ScoredFiles:
             cases.append(f"WHEN {same} THEN {limit}::UBIGINT")
         drawn, place = quoted(_DRAWN_AT), f"{quoted(_FILE)}, {quoted(_PLACE)}"
         people = self.files.ask(
-            f"SELECT *, hash({person}, {int(seed)}) AS {drawn} FROM rows WHERE {drawn} <= "
-            f"{max(limits)}::UBIGINT AND {drawn} <= CASE {' '.join(cases)} END ORDER BY {place}",
+            f"SELECT *, hash({person}, {int(seed)}) AS {drawn} FROM rows "
+            f"WHERE {self._number} IS NOT NULL AND {drawn} <= {max(limits)}::UBIGINT "
+            f"AND {drawn} <= CASE {' '.join(cases)} END ORDER BY {place}",
             **values,
         )
         if self.roles.id is not None:
             mean = people.groupby(self.roles.id)[self.score].transform("mean")
             people[self.score] = mean
             people = people.drop_duplicates(self.roles.id)
-        people = people[people[self.score].notna()]
         order = people.sort_values(_DRAWN_AT).groupby(self.attributes, sort=False, dropna=False)
         chosen = people.loc[np.sort(order.head(_DRAWN).index)].reset_index(drop=True)
         return chosen.drop(columns=[_FILE, _PLACE, _DRAWN_AT])
@@ -451,8 +436,7 @@ def audit_dataset(
     data = ScoredFiles(files, roles)
     joined = data.join()
     both = data.labels(pos_label)
-    positive = None if both is None else both[1]
-    notes = data.unscored()
+    positive, notes = None if both is None else both[1], list[str]()
     if (top := read_top(settings.pop("top", None))) is not None:
         if settings.get("threshold") is not None:
             raise InputError(
@@ -468,30 +452,37 @@ def audit_dataset(
     read = roles.read(people, name=pattern)
     if show is not None:
         show(read)
-    whole = audit(
-        counted["score"].to_numpy(),
-        sensitive_features=_groups(counted[data.short], data.attributes),
-        y_true=None if positive is None else _labels(counted["label"], positive),
-        sample_weight=counted["n"].to_numpy(),
-        weight_kind="counts",
-        model_name=data.score,
-        **settings,
-    )
-    drawn = audit(
-        people[data.score].to_numpy(),
-        sensitive_features=_groups(people[data.attributes], data.attributes),
-        X=people[read.features] if read.features else None,
-        y_true=None if positive is None else _labels(people[roles.label], positive),
-        ids=None if roles.id is None else people[roles.id].to_numpy(),
-        keep=list(roles.kept),
-        progress=progress,
-        **settings,
-    )
+    counts = {
+        "y_score": counted["score"].to_numpy(),
+        "sensitive_features": _groups(counted[data.short], data.attributes),
+        "y_true": None if positive is None else _labels(counted["label"], positive),
+        "sample_weight": counted["n"].to_numpy(),
+        "weight_kind": "counts",
+    }
+    drawn = {
+        "y_score": people[data.score].to_numpy(),
+        "sensitive_features": _groups(people[data.attributes], data.attributes),
+        "X": people[read.features] if read.features else None,
+        "y_true": None if positive is None else _labels(people[roles.label], positive),
+        "ids": None if roles.id is None else people[roles.id].to_numpy(),
+        "keep": list(roles.kept),
+    }
+    shared = {"model_name": data.score, "progress": progress, **settings}
+    found = audit_counts(counts, drawn, shared)
     if files.levels_in_path:
         shown = ", ".join(map(repr, files.levels_in_path[:3]))
         joined.append(f"Columns are those in the files. Names of folders ({shown}) add none.")
+    first = f"Groups and gaps are those of all {found.n_rows:,} people."
+    if len(people) < found.n_rows:
+        first += (
+            f" Matchings, subsets and people are those of a random sample of {len(people):,} of "
+            "them. The kinds of columns were found on this sample."
+        )
+    every = (first, *joined, *notes, *cells, *found.notes)
+    found = replace(found, columns=read.columns, notes=every)
+    source = f"{pattern} ({len(files.files)} files)"
     words = {} if both is None else label_texts(*both)
-    return _joined(whole, drawn, data, read, [*joined, *notes, *cells], words)
+    return from_source(found, source, _digest(files.files), data.attributes, words)
 
 
 def _labels(column: pd.Series[Any], positive: Any) -> Any:
@@ -503,49 +494,6 @@ def _groups(table: pd.DataFrame, names: Sequence[str]) -> Any:
     """Return the groups as `fairmatch.audit` takes them."""
     table = table.set_axis(list(names), axis=1)
     return table if len(names) > 1 else table[names[0]].to_numpy()
-
-
-def _joined(
-    whole: Audit,
-    drawn: Audit,
-    data: ScoredFiles,
-    read: RoleTable,
-    notes: Sequence[str],
-    words: Mapping[str, str],
-) -> Audit:
-    """Return one audit made of the facts about everybody and the facts about the sample."""
-    matched = tuple(gap for gap in drawn.gaps if gap.name == "matched_parity_gap")
-    described = {"described_by": drawn.provenance.settings["described_by"], **words}
-    source = f"{data.files.pattern} ({len(data.files.files)} files)"
-    digest = _digest(data.files.files)
-    whole = from_source(whole, source, digest, data.attributes, described)
-    # What both say is said with the numbers of everybody.
-    told = {_NUMBERS.sub("", note) for note in whole.notes}
-    own = [note for note in drawn.notes if _NUMBERS.sub("", note) not in told]
-    is_sample = drawn.n_rows < whole.n_rows
-    first = f"Groups and gaps are those of all {whole.n_rows:,} people."
-    if is_sample:
-        first += (
-            f" Matchings, subsets and people are those of a random sample of {drawn.n_rows:,} of "
-            "them. The kinds of columns were found on this sample."
-        )
-    return replace(
-        whole,
-        gaps=(*whole.gaps, *matched),
-        matchings=tuple(
-            replace(matching, is_sample=is_sample or matching.is_sample)
-            for matching in drawn.matchings
-        ),
-        subsets=drawn.subsets,
-        individuals=drawn.individuals,
-        provenance=replace(whole.provenance, features_sha256=drawn.provenance.features_sha256),
-        columns=read.columns,
-        leaks=drawn.leaks,
-        notes=(first, *notes, *whole.notes, *own),
-    )
-
-
-_NUMBERS = re.compile(r"\d[\d,.]*( people| rows)?")
 
 
 def _digest(files: list[str]) -> str:
