@@ -212,3 +212,10 @@ def test_means_of_many_people_have_students_interval():
     signed = sorted((-welch.high, -welch.low))
     width = gap.high - gap.low if gap.low else 2 * gap.high
     assert width <= 1.1 * (signed[1] - signed[0])
+
+
+def test_decisions_in_words_are_an_error_that_says_how_to_pass_them():
+    with pytest.raises(InputError, match=r"'no' and 'offer'. Pass .*y_score == 'offer'"):
+        audit(["offer", "no"] * 30, sensitive_features=["a", "b"] * 30)
+    with pytest.raises(InputError, match="must be numeric"):
+        audit(["offer", "no", "later"] * 30, sensitive_features=["a", "b", "b"] * 30)

@@ -194,6 +194,8 @@ def test_periods_and_stages_are_printed_and_written(run, table, tmp_path):
     assert code == 0
     for words in ("2020 to 2021", "hired of invited", "The smallest gaps that so many people"):
         assert words in printed
+    for column, role in (("year", "period"), ("applied", "stage"), ("hired", "score")):
+        assert re.search(rf"^{column} +{role} ", printed, re.MULTILINE)
     found = Audit.from_json(out.read_text())
     assert len(found.periods) == 2
     assert len(found.stages) == 3
@@ -849,7 +851,7 @@ def test_what_predictions_do_not_have_cannot_be_asked_for(run, hours, given, wor
 def test_predictions_without_the_scale_name_it(run, hours):
     code, _, error = run(*FEATURES)
     assert code == 2
-    assert "kind='number'" in error
+    assert "for predictions in units of the target" in error
 
 
 def test_like_is_compared_with_like(run, table, tmp_path):

@@ -32,6 +32,7 @@ def test_a_parameter_is_written_as_its_option(error, told):
     [
         (["--resamples", "1"], "--resamples must be"),
         (["--weight", "job"], "--weight must be numeric"),
+        (["--out", "{}/x.html", "--filing", "{}/x.html"], "filing {}/x.html would overwrite"),
         (["--privileged", "x, y"], "'x, y' is not one of the groups"),
     ],
 )
@@ -39,8 +40,9 @@ def test_an_error_of_the_audit_names_the_option(tmp_path, capsys, given, told):
     people = pd.DataFrame({"a": [0.2, 0.7] * 40, "sex": ["f", "m"] * 40, "race": [*"uvwvw"] * 16})
     people.assign(b=people.a, job="x").to_csv(tmp_path / "people.csv", index=False)
     command = ["audit", str(tmp_path / "people.csv"), "--score", "a,b"]
+    given = [word.format(tmp_path) for word in given]
     assert cli.main([*command, "--sensitive", "sex,race", *given]) == 2
-    assert told in capsys.readouterr().err
+    assert told.format(tmp_path) in capsys.readouterr().err
 
 
 def test_small_groups_are_told_with_both_ways_out(tmp_path, capsys):

@@ -585,7 +585,8 @@ def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str,
     if threshold is None and top is None and within is not None:
         raise InputError(
             f"score_range={within} was given without a threshold. Pass the score from which people "
-            "are selected, or how many with top.",
+            f"are selected, such as threshold={sum(within) / 2:g}, or select by rank, such as "
+            "top=100.",
             parameter="threshold",
         )
     return {
@@ -623,10 +624,20 @@ def _read_scores(
                 "(y_score == 1), or --accepted 1 on the command line.",
                 parameter="y_score",
             ) from None
-        if settings.scores.decides and np.isfinite(read_numbers(column, "y_score")).all():
+        words = {value for value in column.tolist() if isinstance(value, str)}
+        if words and len(values) == 2:
+            one, other = sorted(values)
             raise InputError(
-                f"{error} Or pass the range of the scores, such as score_range=(1, 10), or "
-                "kind='number' for predictions in units of the target.",
+                f"y_score holds the words {one!r} and {other!r}. Pass decisions of 0 and 1: "
+                f"(y_score == {other!r}), or with {one!r}, whichever means yes.",
+                parameter="y_score",
+            ) from None
+        if settings.scores.decides and np.isfinite(read_numbers(column, "y_score")).all():
+            ends = (0, 100) if 10.0 < column.max() <= 100.0 else (1, 10)
+            raise InputError(
+                f"{error} Or pass the range of the scores, such as score_range={ends} with "
+                f"threshold={sum(ends) / 2:g}, or kind='number' for predictions in units of the "
+                "target.",
                 parameter="y_score",
             ) from None
         raise

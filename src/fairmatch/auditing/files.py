@@ -76,7 +76,7 @@ def audit_files(
     steps = split_names(stages, names, "stages")
     check_names([*steps, *([] if by is None else [by])], names, table=paths[0])
     if steps:
-        roles = replace(roles, scores=tuple(steps[-1:]), ignored=(*roles.ignored, *steps[:-1]))
+        roles = replace(roles, scores=tuple(steps[-1:]), stages=tuple(steps[:-1]))
     roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
     _check_same_people(paths, tables, read)

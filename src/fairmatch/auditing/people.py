@@ -549,7 +549,7 @@ class Roster:
             if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
                 notes.append(
                     "The weights are whole numbers and were read as weights of a survey. If each "
-                    "is a number of people, pass weight_kind='counts'."
+                    "is a number of people, pass weight_kind='counts' (--weight-kind counts)."
                 )
             notes.append(
                 f"The rows are weighted. {weights.n_rows:,} rows are worth {weights.size:,.0f} "
@@ -567,8 +567,8 @@ class Roster:
         if self.copies > _FEW_COPIES:
             yield (
                 f"{self.copies:.0%} of the rows are exact copies of other rows, in every column "
-                "and in the score. If they are the same people, pass ids: otherwise the intervals "
-                "are too narrow."
+                "and in the score. If they are the same people, pass their identifiers "
+                "(ids=, --id): otherwise the intervals are too narrow."
             )
 
     def _written_unknown(self) -> Iterable[str]:
@@ -790,7 +790,8 @@ def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Le
         names = list(dict.fromkeys(leak.column for leak in exact))
         error = ColumnError(
             f"X reveals the group: {told}. Then no one has a near person in the other group. "
-            f"Leave it out of X, or keep it, as where a model reads it from X: keep={names}.",
+            "Leave it out of X (on the command line: --drop), or keep it, as where a model reads "
+            f"it from X: keep={names}.",
             parameter="keep",
         )
         refused.append(error)

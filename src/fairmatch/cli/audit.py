@@ -74,7 +74,7 @@ def audit(asked: Any) -> int:
     if asked.known is not None and not estimated:
         raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
     gates = read_gates(asked)
-    check_outputs(asked.tables, json=asked.json, out=asked.out)
+    check_outputs(asked.tables, json=asked.json, out=asked.out, filing=asked.filing)
     _check_folder(asked.folder, asked.kind)
     check_page(asked.out)
     words = [word.strip() for word in (asked.label_words or "").split(",") if asked.label_words]
@@ -93,7 +93,8 @@ def audit(asked: Any) -> int:
         id=asked.ids,
         weight=asked.sample_weight,
         features=asked.features or None,
-        ignored=(*asked.drop, *(name for name in (asked.known, asked.by) if name is not None)),
+        ignored=(*asked.drop, *(() if asked.known is None else (asked.known,))),
+        period=asked.by,
         kept=asked.keep,
         numbers=(*asked.group_probabilities, *(cut.partition("=")[0] for cut in asked.bands)),
     )

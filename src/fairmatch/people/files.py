@@ -473,10 +473,14 @@ def find_value(
         same_number = isinstance(value, int | float) and _is_number(written, float(value))
         if str(value) == written or same_number:
             return value
-    shown = ", ".join(map(repr, values[:5])) + ", …" * (len(values) > 5)
     raise InputError(
-        f"{written!r} is not among {of} ({shown}). Name one of them.", parameter=parameter
+        f"{written!r} is not among {of} ({_first(values)}). Name one of them.", parameter=parameter
     )
+
+
+def _first(values: Sequence[Any]) -> str:
+    """Return the first of some values for an error."""
+    return ", ".join(map(repr, values[:5])) + ", …" * (len(values) > 5)
 
 
 def find_positive(
@@ -489,13 +493,16 @@ def find_positive(
     >>> find_positive([0, 1], None, "pos_label"), find_positive(["no", "yes"], "yes", "pos_label")
     (1, 'yes')
     """
+    if written is not None:
+        return find_value(values, written, parameter, of)
     try:
-        return find_value(values, "1" if written is None else written, parameter, of)
-    except InputError as error:
-        if written is not None:
-            raise
+        return find_value(values, "1", parameter, of)
+    except InputError:
+        of = of or f"the values of column {getattr(values, 'name', None)!r}"
+        shown = _first(pd.Series(list(values)).dropna().unique().tolist())
         raise InputError(
-            f"Nothing says which label is positive, and {error}", parameter=parameter
+            f"{of} are {shown}, and nothing says which label is positive. Name one of them.",
+            parameter=parameter,
         ) from None
 
 

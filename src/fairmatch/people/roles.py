@@ -222,7 +222,7 @@ def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
     return bool(facts.counts.to_numpy()[like].sum() >= _NEARLY_ALL * len(facts.values))
 
 
-ROLES = ("score", "sensitive", "label", "id", "weight", "feature", "ignored")
+ROLES = ("score", "stage", "sensitive", "label", "id", "weight", "period", "feature", "ignored")
 """The roles that a column can have, in the order in which tables show them."""
 
 # So many groups are compared in a table of any size.
@@ -342,6 +342,8 @@ class Roles:
     label: str | None = None
     id: str | None = None
     weight: str | None = None
+    stages: Sequence[str] = ()
+    period: str | None = None
     features: Sequence[str] | None = None
     ignored: Sequence[str] = ()
     kept: Sequence[str] = ()
@@ -356,6 +358,8 @@ class Roles:
             "label": [self.label],
             "id": [self.id],
             "weight": [self.weight],
+            "stage": self.stages,
+            "period": [self.period],
             "feature": [*(self.features or ()), *self.kept],
             "ignored": self.ignored,
         }.items():
