@@ -105,7 +105,12 @@ def made(folder):
         "predicted": compare_models({"one": 40 + 9 * scores, "other": 50 - 9 * scores}, **hours),
         "compared": compare_models(models, X=X, y_true=y, privileged="b", **named),
         "periods": audit(
-            three, by=np.tile(np.repeat([2024, 2025], 40), 3), sensitive_features=letters, **QUICK
+            three,
+            y_true=truth,
+            by=np.tile(np.repeat([2024, 2025], 40), 3),
+            min_group_size=10,
+            sensitive_features=letters,
+            **QUICK,
         ),
         "stages": audit(
             stages={"seen": np.ones(160), "hired": (scores > 0.5).astype(int)}, **named
