@@ -511,15 +511,16 @@ class TestFiling:
         assert [row["label"] for row in figure.rows] == ["a", "b"]
         assert "of 1 person" not in said(figure)
 
-    def test_no_ratio_is_to_few_people(self):
+    def test_the_page_withholds_what_the_audit_without_individuals_withholds(self):
         scores, groups = decided({"a": 0.8, "b": 0.2})
-        scores, groups = np.append(scores, [0.9] * 10), np.append(groups, ["ten"] * 10)
-        one = audit(scores, sensitive_features=groups, **QUICK).without_individuals()
-        (figure,) = impact_figures([one])
-        rows = {row["label"]: row for row in figure.rows}
-        assert rows["a"]["rate"].startswith("80.0%")
-        assert rows["a"]["value"] == 1.0, "nobody is compared with a group of ten"
-        assert rows["ten"]["value"] is rows["ten"]["p"] is rows["ten"]["scoring_ratio"] is None
+        scores, groups = np.append(scores, [0.9] * 14), np.append(groups, np.repeat("fourteen", 14))
+        one = audit(scores, sensitive_features=groups, **QUICK)
+        for limit, labels in ((10, ["a", "b", "fourteen"]), (15, ["a", "b"])):
+            (figure,) = impact_figures([one.without_individuals(min_cell=limit)])
+            assert [row["label"] for row in figure.rows] == labels
+        (figure,) = impact_figures([one.without_individuals()])
+        assert figure.rows[2]["rate"].startswith("100.0%")
+        assert "Nothing else is stated about so few people: fourteen." in said(figure)
 
 
 class TestNotices:

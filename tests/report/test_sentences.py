@@ -15,7 +15,6 @@ ELSEWHERE = (
     "Columns that add less are only in the",
     "The models were audited on different people",
     "The explorer needs JavaScript",
-    "The page is without individuals, so no rates",
     "largest gap of two groups",
     "few people of unknown category, scored and",
     "The scores take few values, and each is",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -293,18 +294,6 @@ def _per_model(key: str, axis: str = "", **how: Any) -> Callable[[_Rows], _Made]
     return declare
 
 
-def least_people(audit: Audit) -> int:
-    """Return the fewest people that a row may show: 1, unless the page is without individuals."""
-    if audit.individuals is not None:
-        return 1
-    return int(audit.provenance.settings.get("min_group_size") or 1)
-
-
-def _too_few(number: int, least: int) -> str:
-    """Return why a row of so few people is not shown."""
-    return f"{n_people(number)}, fewer than the {least} a statement needs"
-
-
 def _p(value: float | None) -> str:
     return "" if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
 
@@ -376,17 +365,11 @@ def opening_figure(audits: Sequence[Audit]) -> Figure:
 
 def _compared_rate(model: _Model) -> tuple[str, float] | None:
     """Return the group that others are compared with and its rate, if it may be shown."""
-    table, least = main_impact(model.audit), least_people(model.audit)
+    table = main_impact(model.audit)
     for one in table.categories if table else ():
-        rate = one.selection_rate.value
-        if table and one.category == table.most_selected and one.n_people >= least and rate:
-            return model.groups[one.category], rate
+        if table and one.category == table.most_selected and one.selection_rate.value:
+            return model.groups[one.category], one.selection_rate.value
     return None
-
-
-# Fields of the table of impact ratios that the opening has under another name, or has too.
-_OPENING = {"selected": "selected", "value": "ratio", "shortfall": "shortfall",
-            "adjusted": "adjusted", "below": "mark"}  # fmt: skip
 
 
 def _group_rows(model: _Model) -> list[Row]:
@@ -422,10 +405,8 @@ def _group_rows(model: _Model) -> list[Row]:
                 "adjusted": _p(own.p_adjusted),
                 "mark": "below" if own.below_four_fifths else "",
             }
-            held = _withheld(own, table, least_people(audit))
-            row |= {_OPENING[name]: "" for name in held if name in _OPENING}
             small = "less than 2% of the people: no other group's ratio is to it"
-            row["note"] = row["note"] or small * own.is_small or held["note"]
+            row["note"] = row["note"] or small * own.is_small
     return rows
 
 
@@ -708,23 +689,18 @@ def given_figures(audits: Sequence[Audit]) -> list[Figure]:
 
 
 def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
-    least = least_people(model.audit)
-    rows: list[Row] = []
-    for one in facts.strata[:_MOST_STRATA]:
-        few = min(size or least for size in one.sizes) < least
-        few_words = _too_few(round(min(one.sizes)), least)
-        rows.append(
-            {
-                "label": one.label,
-                "people": round(one.sizes[0]),
-                "others": round(one.sizes[1]),
-                "rate": None if few else one.levels[0],
-                "other": None if few else one.levels[1],
-                "value": None if few else one.difference,
-                "weight": f"{one.weight:.1%}",
-                "note": few_words if few else "",
-            }
-        )
+    rows: list[Row] = [
+        {
+            "label": one.label,
+            "people": round(one.sizes[0]),
+            "others": round(one.sizes[1]),
+            "rate": one.levels[0],
+            "other": one.levels[1],
+            "value": one.difference,
+            "weight": f"{one.weight:.1%}",
+        }
+        for one in facts.strata[:_MOST_STRATA]
+    ]
     return _figure(
         "strata",
         [model.audit],
@@ -814,16 +790,11 @@ def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
 def _impact_figure(model: _Model, decided: str, table: ImpactTable) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
-    least = least_people(model.audit)
-    rows = [
-        {**_impact_row(category, names), **_withheld(category, table, least)} for category in order
-    ]
+    rows = [{**_impact_row(category, names), "note": ""} for category in order]
     highest = {}
     for what in ("selection", "scoring"):
-        most = table.highest(f"{what}_rate")
-        shown = [c.category for c in order if c.category in most and c.n_people >= least]
-        if most and len(shown) == len(most):
-            highest[what] = [*map(group_words, shown)]
+        if most := table.highest(f"{what}_rate"):
+            highest[what] = [group_words(c.category) for c in order if c.category in most]
     drawn = _intervals(
         rows,
         "impact ratio of selection rates",
@@ -841,25 +812,9 @@ def _impact_figure(model: _Model, decided: str, table: ImpactTable) -> Figure:
         decided=decided,
         small=any(category.is_small for category in order),
         highest=highest,
-        least=least,
-        withheld=any(row["note"] for row in rows),
         few=[group_words(category.category) for category in order if category.is_few],
         alone=any(category.n_people == 1 for category in order),
     )
-
-
-def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> dict[str, Any]:
-    """Return the fields that few people would give away, emptied, with the reason."""
-    few = {one.category for one in table.categories if one.n_people < least}
-    tests = ("p", "adjusted", "z", "exact", "shortfall", "flips")
-    ratios = ("value", "low", "high", "span", "below", *tests)
-    if category.category in few:
-        fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
-        return {**dict.fromkeys(fields), "note": _too_few(category.n_people, least)}
-    fields = set(ratios) if table.most_selected in few else set()
-    fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
-    reason = f"the highest rate is that of fewer than {n_people(least)}"
-    return {**dict.fromkeys(fields), "note": reason} if fields else {"note": ""}
 
 
 def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
@@ -891,12 +846,10 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
         filled = {row["low"] for row in own if row["people"]}
         rows += [{"model": model.title, **row} for row in own if row["low"] in filled]
         marks = {} if model.audit.threshold is None else {"threshold": model.audit.threshold}
-        charts, legend = _beside_reference(model, own)
         top = max([0.01, *(row["share"] for row in own)])
-        panels += [
-            Panel(histogram(drawn, axis=what, series=series, references=marks, top=top), title)
-            for title, drawn, series in charts
-        ]
+        draw = partial(histogram, axis=what, references=marks, top=top)
+        charts, legend = _beside_reference(model, own, draw)
+        panels += charts
     rules = [] if audits[0].threshold is None else [rule_words(audit) for audit in audits]
     return _figure(
         "scores",
@@ -914,28 +867,19 @@ def _stated(audit: Audit) -> list[GroupFacts]:
     return [group for group in by_size(audit.groups) if group.mean_score.value is not None]
 
 
-def _beside_reference(
-    model: _Model, rows: Sequence[Row]
-) -> tuple[list[tuple[str, list[Row], list[str]]], tuple[str, ...]]:
-    """Return charts as title, rows and series, and their legend.
-
-    Two groups share a chart. Each of many groups has a chart, with the reference beside it.
-    """
+def _beside_reference(model: _Model, rows: list[Row], draw: Callable[..., str]) -> Drawn:
+    """Return one chart of two groups, or a chart of each of many with the reference beside it."""
     groups = different(rows, "series")
     if len(groups) <= 2:
-        return [(model.title, list(rows), groups)], tuple(groups)
+        return ((Panel(draw(rows, series=groups), model.title),) if rows else (), tuple(groups))
     largest = model.audit.reference or by_size(model.audit.groups)[0].label
     reference = model.groups[largest]
-    charts = [
-        (
-            model.said(own),
-            [row for row in rows if row["series"] in (own, reference)],
-            [own, reference],
-        )
-        for own in groups
-        if own != reference
-    ]
-    return charts, ("the group named above the chart", f"{reference}, for comparison")
+    panels = []
+    for own in groups:
+        if own != reference:
+            drawn = [row for row in rows if row["series"] in (own, reference)]
+            panels.append(Panel(draw(drawn, series=[own, reference]), model.said(own)))
+    return tuple(panels), ("the group named above the chart", f"{reference}, for comparison")
 
 
 def _score_rows(model: _Model) -> list[Row]:
@@ -988,6 +932,8 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
     rows: list[Row] = []
     panels: list[Panel] = []
     legend: tuple[str, ...] = ()
+    axes: dict[str, Any] = {"axis": "mean score", "upright": "share positive"}
+    draw = partial(points, **axes, domain=(0.0, 1.0), joined=True, diagonal=True)
     for model in _models(audits):
         own: list[Row] = [
             {
@@ -1004,18 +950,9 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             if part.n_rows
         ]
         rows += own
-        charts, legend = _beside_reference(model, [r for r in own if r["value"] is not None])
-        panels += [
-            Panel(
-                points(
-                    drawn, axis="mean score", upright="share positive", domain=(0.0, 1.0),
-                    series=series, joined=True, diagonal=True,
-                ),
-                title,
-            )
-            for title, drawn, series in charts
-            if drawn
-        ]  # fmt: skip
+        known = [row for row in own if row["value"] is not None]
+        charts, legend = _beside_reference(model, known, draw)
+        panels += charts
     return _figure(
         "calibration",
         audits,
@@ -1262,19 +1199,13 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
     gaps = {gap.name: gap.value for gap in audit.gaps}
     found = [matching.nearest_fair for matching in audit.matchings]
     placed = [one.position for one in found if one is not None and one.position is not None]
-    right = [(g.accuracy and g.accuracy.value, g.weight or g.n_rows) for g in audit.groups]
-    accuracy = None
-    if all(value is not None for value, _ in right):
-        correct = sum((value or 0.0) * weight for value, weight in right)
-        accuracy = correct / sum(weight for _, weight in right)
     words = "accuracy"
     of_classes: dict[str, float | int | None] = {}
     if audit.classes is not None:
         words = f"accuracy of “{outcome_words(audit)}”"
-        hit = [(g.accuracy and g.accuracy.value, g.n_rows) for g in audit.classes.groups]
-        if all(value is not None for value, _ in hit):
-            share = sum((value or 0.0) * n for value, n in hit) / sum(n for _, n in hit)
-            of_classes["accuracy of the classes"] = share
+        of_classes["accuracy of the classes"] = _overall(
+            (group.accuracy, group.n_rows) for group in audit.classes.groups
+        )
         of_classes |= {
             f"over all classes: {_class_title(gap).lower()}": gap.value
             for gap in audit.classes.gaps
@@ -1288,16 +1219,23 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets and not audit.subsets.refused
         else None,
-        words: accuracy,
+        words: _overall((group.accuracy, group.weight or group.n_rows) for group in audit.groups),
         **of_classes,
     }
+
+
+def _overall(rates: Iterable[tuple[Estimate | None, float]]) -> float | None:
+    """Return a rate of everybody from those of all groups with their weights, if all are known."""
+    known = [(rate and rate.value, weight) for rate, weight in rates]
+    if any(value is None for value, _ in known):
+        return None
+    return sum((value or 0.0) * n for value, n in known) / sum(n for _, n in known)
 
 
 def changed_figure(comparison: Comparison) -> Figure:
     """Return the figure of what differs from the reference model: decisions, and people's order."""
     first = _models(comparison.audits)[0]
     sizes = {group.label: group.n_rows for group in first.audit.groups}
-    least = least_people(first.audit)
     rows: list[Row] = []
     bars: list[Row] = []
     for pair in comparison.pairs:
@@ -1305,9 +1243,6 @@ def changed_figure(comparison: Comparison) -> Figure:
         for group in sorted(pair.rank_agreement, key=lambda name: -sizes.get(name, 0)):
             row: dict[str, Any] = {"label": model, "series": first.groups.get(group, group)}
             rows.append(row)
-            if sizes[group] < least:
-                row["note"] = _too_few(sizes[group], least)
-                continue
             row["agreement"] = pair.rank_agreement[group]
             if group in pair.decisions:
                 _, row["lost"], row["gained"], _ = pair.decisions[group]
@@ -1434,7 +1369,6 @@ def moves_figure(comparison: Comparison) -> Figure | None:
     if (facts := first.audit.classes) is None:
         return None
     names, place = told_apart(facts.names), {name: at for at, name in enumerate(facts.names)}
-    least = least_people(first.audit)
     rows: list[Row] = []
     reading: list[str] = []
     for pair in comparison.pairs:
@@ -1448,7 +1382,7 @@ def moves_figure(comparison: Comparison) -> Figure | None:
                 if before != after
             }
             total = sum(sum(own.values()) for own in table.values())
-            if total < max(least, 1):
+            if not total:
                 continue
             words = first.groups.get(group, group)
             rows += [
