@@ -279,10 +279,8 @@ def _verdict(related):
 
 def _clearly(values):
     """Return the sign of a mean that is beyond two standard errors, or else 0."""
-    if len(values) < 2:
-        return 0
-    mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
-    return int(np.sign(mean) * (abs(mean) > 2.0 * error))
+    found = Reading.of(dict(enumerate(values)))
+    return int(np.sign(found.mean)) if abs(found.mean) > 2.0 * found.error else 0
 
 
 def _pairs(own, key, level):

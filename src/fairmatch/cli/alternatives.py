@@ -153,20 +153,17 @@ def alternatives(asked: Any) -> None:
 
 
 def _print(found: Alternatives) -> None:
-    print_table(
-        ["model", "accuracy", "gap", "change of the gap", "less discriminatory"],
+    baseline = [found.baseline, f"{found.accuracy:.4f}", f"{found.gap:.4f}", "", "baseline"]
+    rows = [
         [
-            [found.baseline, f"{found.accuracy:.4f}", f"{found.gap:.4f}", "", "baseline"],
-            *(
-                [
-                    one.name,
-                    f"{one.accuracy:.4f}",
-                    f"{one.gap:.4f}",
-                    f"{one.gap_change.low:+.3f} to {one.gap_change.high:+.3f}",
-                    one.verdict,
-                ]
-                for one in found.tried
-            ),
-        ],
-    )
+            one.name,
+            f"{one.accuracy:.4f}",
+            f"{one.gap:.4f}",
+            f"{one.gap_change.low:+.3f} to {one.gap_change.high:+.3f}",
+            one.verdict,
+        ]
+        for one in found.tried
+    ]
+    names = ["model", "accuracy", "gap", "change of the gap", "less discriminatory"]
+    print_table(names, [baseline, *rows])
     print(found.sentence())

@@ -323,6 +323,8 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
     "any": lambda value: value,
     "value": lambda estimate: estimate.value,
     "yes": lambda value: "yes" if value else "",
+    "below": lambda value: "below" if value else "",
+    "lacking": lambda value: f"{value:z.1f}" if value >= 0.0 else "",
     "group": group_words,
     "p": _p,
     "span": _span_words,
@@ -398,13 +400,7 @@ def _group_rows(model: _Model) -> list[Row]:
         elif real and base is not None:
             row["difference"] = shown_number(fact.value - base)
         elif table is not None and (own := impact.get(group.label)) is not None:
-            row |= {
-                "selected": own.n_selected,
-                "ratio": _written(own.impact_ratio.value, ".2f"),
-                "shortfall": _written(own.shortfall, ".1f") if (own.shortfall or 0) >= 0 else "",
-                "adjusted": _p(own.p_adjusted),
-                "mark": "below" if own.below_four_fifths else "",
-            }
+            row["fact"] = own
             small = "less than 2% of the people: no other group's ratio is to it"
             row["note"] = row["note"] or small * own.is_small
     return rows
