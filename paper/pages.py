@@ -14,7 +14,7 @@ from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
 from fairmatch.people.files import whole_file
-from fairmatch.report.charts import require_charts
+from fairmatch.report.charts import load_altair
 from paper import groups, matchings
 from paper.claims import DOES_NOT, HOLDS, IN_PART, UNKNOWN, Verdict, verdicts
 from paper.questions import SUBJECTS, Answer, Answers, Question, reported
@@ -339,7 +339,7 @@ def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
 
 def _charts(answers: Answers) -> tuple[dict[str, Any], Any]:
     """Return the charts that the records allow, and the module that draws."""
-    require_charts()
+    load_altair()
     from paper import figures
 
     charts = figures.recorded_charts(answers)

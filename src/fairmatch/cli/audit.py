@@ -219,9 +219,14 @@ def print_audits(audits: Sequence[Audit]) -> None:
         least = ", ".join(f"{gap.name} {gap.detectable:.4f}" for gap in stated)
         print(f"The smallest gaps that so many people would show in 80% of cases: {least}")
     for audit in audits:
-        _print_given(audit)
-        _print_periods(audit)
-        _print_stages(audit)
+        for show, facts in (
+            (_print_given, audit.conditional),
+            (_print_periods, audit.periods),
+            (_print_stages, audit.stages),
+        ):
+            if facts:
+                print()
+                show(audit)
         _print_rest(audit)
 
 
@@ -280,10 +285,7 @@ def _print_classes(audit: Audit) -> None:
 
 def _print_given(audit: Audit) -> None:
     """Print the differences of each group without and with the given factors."""
-    if not audit.conditional:
-        return
     decides = audit.threshold is not None
-    print()
     print_facts(
         audit.conditional,
         {
@@ -307,13 +309,10 @@ def _print_given(audit: Audit) -> None:
 
 def _print_periods(audit: Audit) -> None:
     """Print the gap and the ratio of every period, and how differences change."""
-    if not audit.periods:
-        return
     from fairmatch.people.groups import with_spaces_shown
 
     first = audit.periods[0].gaps[0].name
     ratio = {} if audit.threshold is None else {"smallest ratio": "selection_ratio"}
-    print()
     print_facts(
         audit.periods,
         {
@@ -343,9 +342,6 @@ def _print_periods(audit: Audit) -> None:
 
 def _print_stages(audit: Audit) -> None:
     """Print the rate and the ratio of every group, stage by stage."""
-    if not audit.stages:
-        return
-    print()
     print_facts(
         [(stage, own) for stage in audit.stages for own in stage.impact[-1].categories],
         {

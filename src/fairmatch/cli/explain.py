@@ -19,6 +19,7 @@ def explain(asked: Any) -> None:
 
     from fairmatch.auditing.explain import Explainer
     from fairmatch.learning.saving import load
+    from fairmatch.people.checks import check_names
     from fairmatch.people.files import check_outputs, find_value
 
     table, ids = asked.table, asked.id_column
@@ -28,14 +29,10 @@ def explain(asked: Any) -> None:
     check_outputs([table], letter=asked.letter)
     fitted, frame, inside, given = open_model(asked, ids)
     known = list(frame.columns)
-    if ids is not None and ids not in known:
-        raise InputError(f"--id-column: {table} has no column {ids!r}.")
     if not inside and not given:
         raise InputError("Name the column with the groups with --sensitive.")
     names = getattr(fitted, "feature_names_in_", [n for n in known if n not in given])
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise InputError(f"{table} lacks the column {missing[0]!r}, which the model needs.")
+    check_names([*names, *([] if ids is None else [ids])], known, table=table)
     positive: Any = 1
     if asked.pos_label is not None:
         classes = getattr(fitted, "classes_", [])

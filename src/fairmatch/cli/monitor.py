@@ -26,6 +26,7 @@ def monitor(asked: Any) -> int:
     names the people.
     """
     from fairmatch.auditing.monitor import GapMonitor, read_watched
+    from fairmatch.people.checks import check_names
     from fairmatch.people.files import check_outputs, find_value, read_table, write_whole
     from fairmatch.people.roles import split_names
 
@@ -46,9 +47,8 @@ def monitor(asked: Any) -> int:
     text = [] if ids is None else [ids]
     frame = read_table(table, categories=named, text=text, **asked.reading).rename(columns=str)
     attributes = split_names(asked.sensitive_features, list(frame.columns))
-    for name in (asked.time, asked.scores, *attributes, *(one for one in (label, ids) if one)):
-        if name not in frame.columns:
-            raise InputError(f"{table} has no column {name!r}.")
+    wanted = [asked.time, asked.scores, *attributes, *(one for one in (label, ids) if one)]
+    check_names(wanted, list(frame.columns), table=table)
     required = [asked.time, *text, *([label] if label is not None and ids is None else [])]
     for name in required:
         if n_missing := int(frame[name].isna().sum()):

@@ -51,7 +51,7 @@ def train(asked: Any) -> None:
     from fairmatch.people.outcome import NUMBER, PROBABILITY
     from fairmatch.people.roles import split_names
     from fairmatch.people.similarity import written_similarity
-    from fairmatch.report.charts import require_charts
+    from fairmatch.report.charts import load_altair
 
     max_gap, criterion, picture = asked.max_gap, asked.criterion, not asked.no_picture
     if max_gap is not None and asked.fairness_weight is not None:
@@ -68,7 +68,7 @@ def train(asked: Any) -> None:
     check_folder(asked.out)
     check_place(asked.out)
     if picture:
-        require_charts()  # before the training, not after it
+        load_altair()  # before the training, not after it
     cuts = dict(map(read_cut, asked.bands))
     estimated = bool(asked.group_probabilities)
     if estimated and (asked.sensitive_features or asked.bands):

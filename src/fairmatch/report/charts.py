@@ -18,7 +18,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 
 
 def load_altair() -> Any:
-    """Return Altair, or raise an error that names the extra to install."""
+    """Return Altair, or raise an error that names the extra. Call this before long work, too."""
     try:
         import altair as module
         import vl_convert  # noqa: F401  (renders the pictures)
@@ -27,11 +27,6 @@ def load_altair() -> Any:
             "Pictures need the report extra: pip install 'fairmatch[report]'."
         ) from error
     return module
-
-
-def require_charts() -> None:
-    """Raise unless pictures can be drawn. Call this before a long computation."""
-    load_altair()
 
 
 def standalone(chart: Any, width: int = 520) -> Any:

@@ -237,20 +237,17 @@ def histogram(
     rows: Sequence[Row],
     *,
     axis: str,
-    of: str = "people",
-    series: Sequence[str] = (),
-    references: Mapping[str, float] | None = None,
-    top: float | None = None,
+    series: Sequence[str],
+    references: Mapping[str, float],
+    top: float,
 ) -> str:
     """Draw the shares in intervals as bars, those of several series side by side.
 
     Rows have ``low``, ``high``, ``series`` and ``share``. The ordinate ends at ``top``.
     """
-    series = series or different(rows, "series")
     used = [name for name in series if name in different(rows, "series")]
-    top = top or max([0.01, *(row["share"] for row in rows)])
     scale = _Axis((min(r["low"] for r in rows), max(r["high"] for r in rows)), left=11.0)
-    upright, place = _upright(top, f"share of {of}", True)
+    upright, place = _upright(top, "share of people", True)
     parts = [*scale.drawn(18, _HEIGHT, axis), *upright]
     for row in rows:
         if not row["share"]:
@@ -264,7 +261,7 @@ def histogram(
             f'<rect class="{_hue(series.index(row["series"]))}" x="{left:.2f}%" y="{y:.1f}" '
             f'width="{width:.2f}%" height="{_HEIGHT - y:.1f}"><title>{escape(words)}</title></rect>'
         )
-    for words, at in (references or {}).items():
+    for words, at in references.items():
         parts += scale.line(at, 18, _HEIGHT, words)
     said = []
     for name in used:
