@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from fairmatch.cli.gate import hold_to, read_gates, without_baseline
 from fairmatch.cli.options import check_page, command, read_cut
 from fairmatch.cli.printing import follow_steps, print_facts, print_roles, print_table, shown
-from fairmatch.exceptions import InputError, MissingExtraError
+from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Comparison
@@ -62,6 +62,7 @@ def audit(asked: Any) -> int:
     from fairmatch.auditing.streaming import audit_dataset, is_dataset
     from fairmatch.people.files import check_outputs, write_whole
     from fairmatch.people.roles import Roles, split_names
+    from fairmatch.report.page import check_filing, require_report, write_filing, write_report
 
     estimated = bool(asked.group_probabilities)
     if bool(asked.sensitive_features) == estimated:
@@ -83,9 +84,10 @@ def audit(asked: Any) -> int:
             f"--label-words must be two texts with a comma between them, got {asked.label_words!r}."
         )
     fields = dict(field.partition("=")[::2] for field in asked.filing_fields)
-    report = _report() if asked.out or asked.filing else None
-    if report is not None and asked.filing:
-        report.check_filing(asked.filing, fields)
+    if asked.out or asked.filing:
+        require_report()
+    if asked.filing:
+        check_filing(asked.filing, fields)
     roles = Roles(
         scores=asked.y_score,
         sensitive=asked.sensitive_features or asked.group_probabilities,
@@ -144,11 +146,11 @@ def audit(asked: Any) -> int:
         private = any(one.individuals is not None for one in audits)
         write_whole(asked.json, found.to_json(indent=2), private=private)
         print(f"Facts: {asked.json}")
-    if report is not None and asked.out:
-        report.write_report(found, asked.out, label_words=words)
+    if asked.out:
+        write_report(found, asked.out, label_words=words)
         print(f"Report: {asked.out}")
-    if report is not None and asked.filing:
-        report.write_filing(found, asked.filing, fields=fields, label_words=words)
+    if asked.filing:
+        write_filing(found, asked.filing, fields=fields, label_words=words)
         print(f"Filing: {asked.filing}")
     if asked.folder:
         for file in write_tables(audits, asked.folder):
@@ -184,20 +186,6 @@ def _check_folder(folder: str | None, kind: str) -> None:
         )
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"--tables must be a folder, and {folder} is a file. Name a folder.")
-
-
-def _report() -> Any:
-    """Return the module that writes reports, or raise before the audit is made."""
-    try:
-        from fairmatch.report import page
-
-        page.require_report()
-    except ImportError as error:
-        raise MissingExtraError(
-            f"The report cannot be made ({error}). Install what it needs with: pip install "
-            "'fairmatch[report]', or write the facts with --json."
-        ) from error
-    return page
 
 
 def print_audits(audits: Sequence[Audit]) -> None:

@@ -105,6 +105,7 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
     models = []
     for audit, people in shown:
         number, order, listed = places[id(people)]
+        classes = told_apart(people.chances, longest=1000)
         models.append(
             {
                 "name": audit.model_name,
@@ -117,8 +118,8 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
                 # Taken before rounding, which could move a score across the threshold.
                 "selected": [people.selected[k] for k in order] if people.selected else [],
                 "chances": [
-                    {"words": words, "values": [round(values[k], 3) for k in order]}
-                    for words, values in _chances(people).items()
+                    {"words": classes[name], "values": [round(values[k], 3) for k in order]}
+                    for name, values in people.chances.items()
                 ],
                 "labels": ["another label", label_words(audit, True).removeprefix("the ")]
                 if people.chances
@@ -129,6 +130,8 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
                 },
             }
         )
+    # A row of a table of counts stands for as many people as it counts.
+    counted = any(audit.weights == "counts" and people.weights for audit, people in shown)
     names = {name for _, people in shown for name in _all_pairs(people)}
     drawn = any(is_drawn(audit) for audit, _ in shown)
     groups, reference = shown[0][0].groups, shown[0][0].reference
@@ -143,21 +146,10 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
             if name in names
         },
         "n_people": max(len(people.ids) for _, people in shown),
-        "unit": "rows" if any(_is_counted(*one) for one in shown) else "people",
+        "unit": "rows" if counted else "people",
         "tables": tables,
         "models": models,
     }
-
-
-def _chances(people: Individuals) -> dict[str, tuple[float, ...]]:
-    """Return the probabilities of several classes, by how the classes are written."""
-    words = told_apart(people.chances, longest=1000)
-    return {words[name]: values for name, values in people.chances.items()}
-
-
-def _is_counted(audit: Audit, people: Individuals) -> bool:
-    """Return whether a row stands for as many people as it counts."""
-    return audit.weights == "counts" and bool(people.weights)
 
 
 def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:

@@ -378,6 +378,7 @@ def _group_rows(model: _Model) -> list[Row]:
     """Return the rate of each group with its impact ratio, or its mean with the difference."""
     audit, table, real = model.audit, main_impact(model.audit), model.audit.kind == "number"
     impact = {one.category: one for one in table.categories} if table else {}
+    least = int(audit.provenance.settings.get("min_group_size") or 1)
     reference = audit.reference or by_size(audit.groups)[0].label
     base = next(own.mean_score.value for own in audit.groups if own.label == reference)
     rows: list[Row] = []
@@ -391,7 +392,7 @@ def _group_rows(model: _Model) -> list[Row]:
             "rate": _span_words(fact, percent=not real),
         }
         rows.append(row)
-        if _is_few(audit, group):
+        if group.mean_score.value is None and group.n_rows < least:
             row |= {"rate": "too few people", "note": ""}
         if group.label in audit.unknown:
             row["note"] = row["note"] or "group unknown: counted, and compared with nobody"
@@ -404,12 +405,6 @@ def _group_rows(model: _Model) -> list[Row]:
             small = "less than 2% of the people: no other group's ratio is to it"
             row["note"] = row["note"] or small * own.is_small
     return rows
-
-
-def _is_few(audit: Audit, group: GroupFacts) -> bool:
-    """Return whether nothing is stated about a group because of its size."""
-    least = int(audit.provenance.settings.get("min_group_size") or 1)
-    return group.mean_score.value is None and group.n_rows < least
 
 
 def people_flow(audit: Audit) -> list[tuple[str, int, str]]:
@@ -786,7 +781,7 @@ def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
 def _impact_figure(model: _Model, decided: str, table: ImpactTable) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
-    rows = [{**_impact_row(category, names), "note": ""} for category in order]
+    rows = [_impact_row(category, names) for category in order]
     highest = {}
     for what in ("selection", "scoring"):
         if most := table.highest(f"{what}_rate"):
@@ -1264,16 +1259,6 @@ def changed_figure(comparison: Comparison) -> Figure:
 # More than two classes.
 
 
-def _stacks(rows: Sequence[Row], names: Sequence[str], axis: str) -> Drawn:
-    """Return bars of the shares of all classes, one chart for each panel that rows name."""
-    panels = [
-        Panel(stacked(own, axis=axis, series=names), title)
-        for title in different(rows, "panel")
-        if (own := [row for row in rows if row["panel"] == title])
-    ]
-    return tuple(panels), tuple(names)
-
-
 def _class_title(gap: Gap) -> str:
     measure = MEASURES[gap.name]
     return measure.several or measure.title
@@ -1338,9 +1323,11 @@ def class_figures(audits: Sequence[Audit]) -> list[Figure]:
         ]
 
     def charts(bars: list[Row]) -> Drawn:
+        """Return the shares of ordered classes as stacked bars, and others as intervals."""
+        axis, series = "share of the people", list(names.values())
         if first.ordered and bars:
-            return _stacks(bars, list(names.values()), "share of the people")
-        return _intervals(bars, "share of the people", domain=(0.0, 1.0), percent=True)
+            return _panels(bars, lambda _, own: stacked(own, axis=axis, series=series)), (*series,)
+        return _intervals(bars, axis, domain=(0.0, 1.0), percent=True)
 
     said: dict[str, Any] = {"ordered": first.ordered, "n": len(names)}
     shown: dict[str, Any] = {"headings": headings, "n_shades": len(names) * first.ordered, **said}

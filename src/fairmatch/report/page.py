@@ -180,16 +180,20 @@ def write_report(
     if comparison is not None:
         comparison = replace(comparison, audits=tuple(shown))
     people = explorer_json(shown)
+    search = []
+    if alternatives is not None:  # what was found, and why these models are described
+        names = [audit.model_name for audit in shown]
+        search = [alternatives.sentence(), alternatives.why_shown(names)]
     scripts = [resource("page.js"), *([] if people is None else [resource("explorer.js")])]
     html = template("template.html.j2").render(
         **_opening(shown, title),
-        search=_on_search(alternatives, shown),
+        search=list(filter(None, search)),
         made=None if alternatives is None else alternatives.search,
         other=other_words(shown[0]),
         sections=sections(shown, comparison, curve, alternatives),
         open_sections=["matching"] if any(map(_is_apart, shown)) else [],
         compared=compared_groups(shown[0]),
-        people=None if people is None else _embedded(people),
+        people=None if people is None else people.translate(_UNSAFE),
         explorer_lead=explorer_lead(shown),
         contents=_contents(shown, people),
         scripts=scripts,
@@ -398,14 +402,6 @@ def _listed(
     ]
 
 
-def _on_search(alternatives: Alternatives | None, audits: Sequence[Audit]) -> list[str]:
-    """Return what a search found, and why these models are described."""
-    if alternatives is None:
-        return []
-    names = [audit.model_name for audit in audits]
-    return list(filter(None, [alternatives.sentence(), alternatives.why_shown(names)]))
-
-
 def _notices(audits: Sequence[Audit]) -> list[str]:
     """Return what a reader should know before the first number."""
     return list(dict.fromkeys(figures.told("notices", audits)))
@@ -437,11 +433,6 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
         n_listed=n_listed,
         some=any(map(is_drawn, audits)) or n_listed < n_all,
     )
-
-
-def _embedded(text: str) -> str:
-    """Return JSON that is safe inside a script element."""
-    return text.translate(_UNSAFE)
 
 
 def _policy(scripts: Sequence[str]) -> str:
