@@ -104,11 +104,43 @@ class TestSelection:
     def test_rates_below_four_fifths_are_told_beside_the_highest(self):
         first = said(*scores_of({"a": 0.5, "b": 0.2, "c": 0.7, "d": 0.6}))[0]
         assert (
-            "The rates of b (0.29 of it) and a (0.71 of it) are below four fifths of the rate of c."
+            "The rates of b (0.29) and a (0.71) are below four fifths of the rate of c (impact "
+            "ratios in brackets)."
         ) in first
         first = said(*scores_of({"a": 0.5, "b": 0.2}))[0]
-        assert "The rate of b (0.40 of it) is below four fifths of the rate of a." in first
+        assert "The rate of b (0.40) is below four fifths of the rate of a (impact ratio" in first
         assert "four fifths" not in said(*scores_of({"a": 0.5, "b": 0.45}))[0]
+
+    def test_people_with_the_same_factors_are_compared(self):
+        scores, groups = scores_of({"a": 0.5, "b": 0.2, "c": 0.7})
+        job = np.resize(["cook", "clerk"], len(scores))
+        found = audit(scores, sensitive_features=groups, given={"job_title": job}, **QUICK)
+        one = max(found.conditional, key=lambda own: abs(own.value))
+        other = {name: scores[groups == name].mean() for name in "abc"}
+        assert (one.group, one.reference) == ("b", "a")
+        within = np.mean([
+            np.mean(scores[(groups == "b") & (job == own)] > 0.5)
+            - np.mean(scores[(groups == "a") & (job == own)] > 0.5)
+            for own in ("cook", "clerk")
+        ])  # fmt: skip
+        assert other["b"] < other["a"] < other["c"]
+        assert (
+            "Among people with the same job title, b differs most from a: its rate is "
+            f"{-100 * within:.1f} percentage points lower on average than that of a (95% interval "
+            f"{100 * one.adjusted.low:.1f} to {100 * one.adjusted.high:.1f}); among all people it "
+            "is 30.0 percentage points lower."
+        ) in sentences(found)[0]
+        two = np.isin(groups, ["a", "b"])
+        found = audit(40 + 10 * scores[two], sensitive_features=groups[two], given=job[two],
+                      kind="number", **QUICK)  # fmt: skip
+        words = "the mean prediction of b is 2.400 lower on average than that of a (95% interval"
+        assert words in sentences(found)[0]
+
+    def test_both_ends_of_a_range_are_named_together(self):
+        ends = [Condition("wage", "<=", 3005.0), Condition("job", "=", "cook")]
+        ends.append(Condition("wage", ">", 2630.0))
+        subset = SubsetGap("cooks", tuple(ends), (9, 9), 0.1, 0.1, Estimate(0.1), "search")
+        assert subset_name(subset) == "wage is above 2630 and at most 3005 and job is cook"
 
     def test_labels_are_told_in_their_own_words(self):
         scores, groups = scores_of({"a": 0.8, "b": 0.3})
@@ -292,8 +324,9 @@ class TestSubsets:
         shift = 0.5 * ((X["home_town"] == "x") & (group == "a"))
         third = said(0.4 * generator.uniform(size=n_rows) + shift, group, X=X)[2]
         assert "most surely larger than over everybody where home town is" in third
-        assert "an interval that allows for all that are listed" in third
+        assert ", which allows for all that are listed)." in third
         assert "there on fresh rows (higher scores in group a), " in third
+        assert " more than among all fresh rows (95% interval " in third
         assert "than in group b" not in third  # of two groups there is one pair
 
     def test_where_nothing_is_planted_nothing_is_certain(self):
@@ -320,7 +353,8 @@ class TestSubsets:
         assert lows[0] == max(lows) > 0.0
         third = sentences(found)[2]
         assert f"everybody where {subset_name(first)}: it is {first.confirmed.value:.3f}" in third
-        assert f"{first.excess.value:.3f} more ({first.excess.low:.3f} to" in third
+        assert f"{first.excess.value:.3f} more than among all fresh rows (95%" in third
+        assert f" interval {first.excess.low:.3f} to {first.excess.high:.3f}, which" in third
         assert [row["label"] for row in subset_figure([found]).rows] == [
             subset_name(one) for one in found.subsets.subsets
         ]
@@ -377,3 +411,32 @@ def test_a_long_label_of_a_chart_is_broken_into_lines_that_hold_all_of_it():
     lines = re.findall(r'<text class="label"[^>]*>([^<]*)</text>', chart)
     assert " ".join(lines) == label
     assert max(map(len, lines)) <= 44
+
+
+def test_a_filing_names_the_periods_and_the_units(tmp_path):
+    generator = np.random.default_rng(2)
+    group, year = np.resize(["a", "b", "c"], 600), np.repeat([2021, 2022, 2023], 200)
+    points = generator.uniform(0, 100, 600).round()
+    options = {"sensitive_features": group, **QUICK}
+    found = audit(points, score_range=(0, 100), threshold=50, by=year, **options)
+    page = write_report(found, tmp_path / "r.html").read_text("utf-8")
+    assert page.count("In points of the score") == 1  # beside the gaps of rates
+    filing = write_filing(found, tmp_path / "f.html").read_text("utf-8")
+    assert re.search(r"Period of the data</th><td><bdi>2021 to 2023</bdi>", filing)
+    filing = write_filing(found, tmp_path / "f.html", fields={"period": "May"}).read_text("utf-8")
+    assert "<bdi>May</bdi>" in filing
+    page = write_report(audit(points / 100, **options), tmp_path / "r.html").read_text("utf-8")
+    assert "In points of the score" not in page
+
+
+def test_rates_that_would_reveal_few_people_are_not_called_small_groups(tmp_path):
+    scores, groups = scores_of({"a": 0.5, "b": 0.2, "c": 0.04})
+    found = audit(scores, sensitive_features=groups, **QUICK).without_individuals()
+    first = sentences(found)[0]
+    assert "The rate of c would reveal a few people and cannot be stated." in first
+    assert "Too few people" not in first
+    assert "the gap is not stated, because it would reveal a number of people below 10." in first
+    decided = audit(1.0 * (scores > 0.5), sensitive_features=groups, **QUICK)
+    filing = write_filing(decided, tmp_path / "f.html").read_text("utf-8")
+    assert "too few people, or few on one side of the decision: c (100)" in filing
+    assert "The largest gap over pairs" not in filing  # its table would have no number

@@ -286,12 +286,14 @@ def _print_given(audit: Audit) -> None:
                 (one.odds_ratio if decides else one.percent) or "not stated"
             ),
             "p": lambda one: "" if one.p_value is None else f"{one.p_value:.3g}",
-            "compared": lambda one: f"{one.overlap[0]:.1%} and {one.overlap[1]:.1%}",
+            "compared": lambda one: (
+                f"{one.overlap[0]:.1%} of {one.group}, {one.overlap[1]:.1%} of {one.reference}"
+            ),
         },
     )
     print(
-        "Within strata is the mean difference between people with the same given factors, and "
-        "compared the share of both groups in strata that have people of both."
+        "Within strata is the mean difference between people with the same given factors. Compared "
+        "are the people in strata that have people of both groups."
     )
 
 

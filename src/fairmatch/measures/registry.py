@@ -525,7 +525,7 @@ _MEASURES = (
         "equalized_odds_gap",
         "ΔEO",
         "Both error rates",
-        "mean of the two gaps of error rates",
+        "mean of the gaps of true and of false positive rates; fairlearn takes the larger",
         r"(\Delta\mathrm{TPR} + \Delta\mathrm{FPR}) / 2",
         labels=(True, False),
         several="Shares of the classes given the label, mean over labels",

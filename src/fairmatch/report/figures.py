@@ -55,6 +55,7 @@ from fairmatch.report.wording import (
     gap_words,
     group_words,
     is_drawn,
+    is_withheld,
     label_words,
     listed,
     main_impact,
@@ -415,13 +416,16 @@ def people_flow(audit: Audit) -> list[tuple[str, int, str]]:
         for group in by_size(audit.groups)
         if group.label not in audit.unknown and group.mean_score.value is None
     ]
+    reason = "too few people for a statement"
+    if any(map(is_withheld, small)):
+        reason = "too few people, or few on one side of the decision"
     steps = [("scored", audit.n_rows, "")]
     left = audit.n_rows - unknown
     if unknown:
         steps.append(("group known", left, f"{n_people(unknown)} of unknown group"))
     left -= sum(group.n_rows for group in small)
     named = listed([f"{group_words(g.label)} ({g.n_rows:,})" for g in small]) if small else ""
-    steps.append(("compared", left, f"too few people for a statement: {named}" if small else ""))
+    steps.append(("compared", left, f"{reason}: {named}" if small else ""))
     sizes: dict[str, int] = {}
     for matching in audit.matchings:
         if not matching.refused:
@@ -507,7 +511,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
                 for by, gap, groups in found
                 if gap.name == name
             ]
-    drawn = _intervals(rows, _ALIKE, apart=audits[0].kind == "number")
+    drawn = _intervals(rows, _ALIKE, apart=_is_apart(audits))
     return _figure("gaps", audits, rows, drawn, many=many)
 
 
@@ -544,15 +548,28 @@ def _in_order(gaps: Iterable[Gap]) -> list[str]:
 
 def _unit(name: str, audit: Audit) -> str:
     """Return the unit of a gap of predictions, as the title of the chart of all that share it."""
+    unit = MEASURES[name].unit if name in MEASURES else "share"
     if audit.kind != "number":
-        return ""
+        if not _has_range(audit):
+            return ""
+        return "As a share of the people" if unit == "share" else "In points of the score"
     spread = audit.spread.of if audit.spread else "target"
     titles = {
         "score": "In units of the target",
         "deviation": f"In standard deviations of the {spread}",
         "share": "As a share of the people",
     }
-    return titles[MEASURES[name].unit]
+    return titles[unit]
+
+
+def _has_range(audit: Audit) -> bool:
+    """Return whether gaps of scores are in another unit than shares of people."""
+    return audit.score_range is not None and audit.score_range != (0.0, 1.0)
+
+
+def _is_apart(audits: Sequence[Audit]) -> bool:
+    """Return whether charts of gaps differ in their units."""
+    return audits[0].kind == "number" or _has_range(audits[0])
 
 
 def _is_drawn_by_pair(name: str) -> bool:
@@ -591,7 +608,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
                 others = [names[one] for one in gap.groups or () if one != reference]
                 pair = {"measure": own["label"], "label": " – ".join(others), "panel": title}
                 rows.append({**own, **pair, **model.row})
-    drawn = _intervals(rows, _ALIKE, apart=audits[0].kind == "number")
+    drawn = _intervals(rows, _ALIKE, apart=_is_apart(audits))
     return _figure("pairs", audits, rows, drawn, each=compared_groups(audits[0]).capitalize())
 
 

@@ -274,9 +274,12 @@ def write_filing(
     shown = [audit.without_individuals() for audit in _listed(audits, label_words)]
     about, made = shown[0].about, shown[0].provenance
     known = {"auditor": about.author, "audit_date": about.date, "data_source": made.source}
+    if periods := [one.name for one in shown[0].periods]:
+        known["period"] = " to ".join(dict.fromkeys((periods[0], periods[-1])))
     blanks = {key: given.get(key) or known.get(key) or "" for key in FILING_FIELDS}
     gaps = figures.gap_figure(shown)
-    gaps = replace(gaps, rows=[row for row in gaps.rows if row["panel"] is not None])
+    rows = [row for row in gaps.rows if row["panel"] is not None]
+    gaps = replace(gaps, rows=rows if any(row["value"] is not None for row in rows) else [])
     over_time = figures.period_figure(shown), figures.stage_figure(shown)
     html = template("filing.html.j2").render(
         **_opening(shown, title),
@@ -285,7 +288,7 @@ def write_filing(
         appendix=[
             *(_on_paper(one) for one in figures.impact_figures(shown)),
             *(_on_paper(one, _UNFILED_GIVEN) for one in figures.given_figures(shown)[:1]),
-            *(_on_paper(one) for one in (gaps, *over_time) if one is not None),
+            *(_on_paper(one) for one in (gaps, *over_time) if one is not None and one.rows),
         ],
     )
     if Path(path).suffix.lower() == ".html":

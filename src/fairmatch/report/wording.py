@@ -267,19 +267,27 @@ def gap_words(name: str, audit: Audit) -> str:
 
 
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}
+_ENDS = _OPERATORS["<="], _OPERATORS[">"]
 
 
 def subset_name(subset: SubsetGap) -> str:
     """Return the conditions of a subset in words."""
-    said = []
+    said: dict[tuple[str, ...], list[str]] = {}
     for condition in subset.conditions:
         value = condition.value
         words = f"{value:.10g}" if isinstance(value, float) else value
         if value is None:
             words = "missing"
         operator = _OPERATORS.get(condition.operator, condition.operator)
-        said.append(f"{column_words(condition.column, 60)} {operator} {shown_name(str(words), 60)}")
-    return " and ".join(said) or shown_name(subset.description, 200)
+        # The two ends of a range are named together, and the lower end first.
+        own = (condition.column, *([] if operator in _ENDS else [operator, str(value)]))
+        said.setdefault(own, []).append(f"{operator} {shown_name(str(words), 60)}")
+    named = []
+    for own, ends in said.items():
+        first, *rest = sorted(ends)
+        parts = [first, *(end.removeprefix("is ") for end in rest)]
+        named.append(f"{column_words(own[0], 60)} {' and '.join(parts)}")
+    return " and ".join(named) or shown_name(subset.description, 200)
 
 
 def sentences(audit: Audit, *, label_words: Sequence[str] = ()) -> list[str]:
@@ -303,8 +311,8 @@ def sentences(audit: Audit, *, label_words: Sequence[str] = ()) -> list[str]:
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> print(sentences(found)[0])
     Of 80 people, 50.0% of the 40 in group a and 100.0% of the 40 in group b are selected by the
-    model, a difference of 50.0 percentage points (95% interval ...). The rate of a (0.50 of it) is
-    below four fifths of the rate of b.
+    model, a difference of 50.0 percentage points (95% interval ...). The rate of a (0.50) is
+    below four fifths of the rate of b (impact ratio in brackets).
     """
     audit = with_label_words(audit, label_words)
     return [_on_groups(audit), _on_matching(audit), _on_subsets(audit)]
@@ -316,8 +324,43 @@ def _on_groups(audit: Audit) -> str:
     gap = "mean_parity_gap" if audit.kind == "number" else "demographic_parity_gap"
     said = _levels(audit, known) + _on_gap(audit, audit.gap(gap))
     if audit.kind != "number":
-        said += _below_four_fifths(audit) + _on_label(audit, known)
+        said += _below_four_fifths(audit)
+    said += _on_given(audit)
+    if audit.kind != "number":
+        said += _on_label(audit, known)
     return f"{said}{_on_bounds(audit)}{_left_out(audit)}"
+
+
+def _on_given(audit: Audit) -> str:
+    """Return how far groups differ among people with the same given factors."""
+    if not audit.conditional:
+        return ""
+    one = max(audit.conditional, key=lambda own: abs(own.adjusted.value or 0.0))
+    names = str(audit.provenance.settings.get("given") or "factor 1").split(", ")
+    unnamed = all(re.fullmatch(r"factor \d+", name) for name in names)
+    same = "given factors" if unnamed else listed(map(column_words, names))
+    real = audit.kind == "number"
+
+    def written(value: float, signed: bool = False) -> str:
+        size = value if signed else abs(value)
+        text = shown_number(float(size)) if real else f"{100 * size:z.1f}"
+        return text if signed or real else f"{text} percentage points"
+
+    def compared(value: float) -> str:
+        return f"{written(value)} {'lower' if value < 0.0 else 'higher'}"
+
+    own, other = group_words(one.group), group_words(one.reference)
+    what = "mean prediction" if real else "rate"
+    said = f" Among people with the same {same}, "
+    if len(audit.conditional) > 1:
+        said += f"{own} differs most from {other}: its {what}"
+    else:
+        said += f"the {what} of {own}"
+    low, high = (written(end or 0.0, signed=True) for end in (one.adjusted.low, one.adjusted.high))
+    return (
+        f"{said} is {compared(one.value)} on average than that of {other} ({audit.confidence:.0%} "
+        f"interval {low} to {high}); among all people it is {compared(one.marginal)}."
+    )
 
 
 def _on_bounds(audit: Audit) -> str:
@@ -347,11 +390,15 @@ def _below_four_fifths(audit: Audit) -> str:
     if not low:
         return ""
     low.sort(key=lambda one: one.impact_ratio.value or 0.0)
-    named = [f"{group_words(one.category)} ({one.impact_ratio.value:.2f} of it)" for one in low]
+    named = [f"{group_words(one.category)} ({one.impact_ratio.value:.2f})" for one in low]
+    ratio = "impact ratio" if len(named) == 1 else "impact ratios"
     most = group_words(table.most_selected or "")
     rates = "rate of" if len(named) == 1 else "rates of"
     verb = "is" if len(named) == 1 else "are"
-    return f" The {rates} {listed(named)} {verb} below four fifths of the rate of {most}."
+    return (
+        f" The {rates} {listed(named)} {verb} below four fifths of the rate of {most} ({ratio} in "
+        "brackets)."
+    )
 
 
 def _on_label(audit: Audit, groups: list[GroupFacts]) -> str:
@@ -373,7 +420,10 @@ def _on_label(audit: Audit, groups: list[GroupFacts]) -> str:
 def _on_gap(audit: Audit, gap: Gap) -> str:
     """Return the end of a sentence on a gap: how large it is, or why that is not stated."""
     if gap.value is None:
-        return f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+        why = (gap.refused or "not given").rstrip(".")
+        if why.startswith(WITHHELD):
+            return f"; the gap is not stated, because {why.removeprefix(WITHHELD)}."
+        return f"; no gap is stated, because: {why}."
     real = audit.kind == "number"
 
     def written(value: float) -> str:
@@ -428,14 +478,29 @@ def _rate(group: GroupFacts) -> str:
     return "an unstated share" if rate is None else f"{rate:.1%}"
 
 
+WITHHELD = "Withheld: "
+"""How the reason begins why something is not stated that would reveal a few people."""
+
+
+def is_withheld(group: GroupFacts) -> bool:
+    """Return whether a rate is not stated because it would reveal a few of the group's people."""
+    return (group.selection_rate.refused or "").startswith(WITHHELD)
+
+
 def _left_out(audit: Audit) -> str:
     """Return further sentences on people who are shown and not compared, by name."""
     said = ""
     small = [
         f"{group_words(group.label)} ({n_people(group.n_rows)})"
         for group in by_size(audit.groups)
-        if group.label not in audit.unknown and group.mean_score.value is None
+        if group.label not in audit.unknown
+        and group.mean_score.value is None
+        and not is_withheld(group)
     ]
+    hidden = [group_words(group.label) for group in by_size(audit.groups) if is_withheld(group)]
+    if hidden:
+        rates = "rates of" if len(hidden) > 1 else "rate of"
+        said += f" The {rates} {listed(hidden)} would reveal a few people and cannot be stated."
     if small and len(audit.groups) > 2:
         said += f" Too few people for a statement: {listed(small)}."
     n_unknown = sum(group.n_rows for group in audit.groups if group.label in audit.unknown)
@@ -464,7 +529,7 @@ def told_matching(audit: Audit) -> Matching | None:
 
     def order(matching: Matching) -> tuple[bool, bool, float]:
         found, names = matching.nearest_fair, matching.groups or ()
-        low, high = (bool(gap.value and ends) and ends[k] in names for k in (0, -1))
+        low, high = (bool(gap.value != 0.0 and ends) and ends[k] in names for k in (0, -1))
         return low, high, -1.0 if found is None or found.position is None else found.position
 
     return max((m for m in audit.matchings if not m.refused), key=order, default=None)
@@ -716,8 +781,9 @@ def _on_subsets(audit: Audit) -> str:
     )
     return (
         f"{searched}; the gap between mean scores is most surely larger than over everybody where "
-        f"{subset_name(first)}: it is {value} there on fresh rows{who}, {own} more ({low} to "
-        f"{high})" + ("." if alone else ", an interval that allows for all that are listed.")
+        f"{subset_name(first)}: it is {value} there on fresh rows{who}, {own} more than among "
+        f"all fresh rows ({audit.confidence:.0%} interval {low} to {high}"
+        + (")." if alone else ", which allows for all that are listed).")
     )
 
 
