@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tables import Table, many_groups
 
-from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
+from fairmatch import Coupling, OptimalTransportMatcher, bands, fair_matching
 from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelError
 from fairmatch.matching.coupling import join_parts
 from fairmatch.matching.fair import match_quantiles
@@ -179,6 +179,23 @@ def test_a_matcher_of_ones_own_is_run_once_per_part():
     pairs = [(p.source_index.tolist(), p.target_index.tolist()) for p in coupling.parts]
     assert pairs == [([0], [2]), ([0], [4]), ([1], [3]), ([1], [5])]
     coupling.check_groups(groups)
+
+
+def test_estimators_match_bands_as_the_matcher_does():
+    # Among people on a grid there are many cheapest plans; the order of the groups picks one. The
+    # bands are in the order of the ages, and not in that of their names.
+    rng = np.random.default_rng(0)
+    points = read_points(rng.integers(0, 4, (100, 2)).astype(float))
+    people = People(read_groups(bands(np.repeat([20.0, 35.0], [40, 60]), [30, 50])))
+    assert people.groups.labels == ("under 30", "30 to under 50")
+    matcher = OptimalTransportMatcher()
+    found = match_people(matcher, people, points, criterion=PARITY)
+    known = matcher.match_people(people, points)
+    for part, own in zip(found.parts, known.parts, strict=True):
+        assert part.groups == own.groups
+        np.testing.assert_array_equal(part.source_index, own.source_index)
+        np.testing.assert_array_equal(part.target_index, own.target_index)
+        np.testing.assert_array_equal(part.mass, own.mass)
 
 
 def test_errors_name_the_group():

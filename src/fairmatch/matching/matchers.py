@@ -29,7 +29,7 @@ from fairmatch.people.checks import (
     refuse_other_order,
 )
 from fairmatch.people.encoding import Points, as_table, read_points
-from fairmatch.people.groups import Criterion, read_criterion
+from fairmatch.people.groups import Criterion, Groups, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
 from fairmatch.people.similarity import read_similarity
 
@@ -398,12 +398,20 @@ def match_people(
         part = sample_part(part, most_rows, positive, generator)
         rows = np.sort(np.concatenate([part.source_rows, part.target_rows]))
         groups = people.groups.take(rows)
-        own = matcher.match(
-            X[rows],
-            groups.names(),
-            None if positive is None else positive[rows].astype(np.int64),
-            sample_weight=None if people.weights is None else people.weights[rows],
-        )
+        if isinstance(matcher, OptimalTransportMatcher):
+            # Read again from their names, bands would lose the order of their number.
+            codes = sorted((part.source, part.target))
+            labels = tuple(groups.labels[code] for code in codes)
+            two = Groups(np.searchsorted(codes, groups.codes), labels)
+            known = replace(people, table=None, strata=None).take(rows)
+            own = matcher.match_people(replace(known, groups=two), read_points(X[rows]))
+        else:
+            own = matcher.match(
+                X[rows],
+                groups.names(),
+                None if positive is None else positive[rows].astype(np.int64),
+                sample_weight=None if people.weights is None else people.weights[rows],
+            )
         check_coupling(own, optional=False)
         own.check_groups(groups)
         found.append(
