@@ -323,6 +323,16 @@ def test_a_weight_is_a_number_of_copies(table, seed):
     assert gap_table(many.labels, many.scores, **many.given) == close(before, abs=1e-12)
 
 
+def test_whole_weights_are_summed_without_rounding():
+    rng = np.random.default_rng(0)
+    scores, groups = rng.uniform(size=2000).round(2), rng.integers(0, 2, 2000)
+    copies = rng.integers(1, 4, 2000)
+    many = np.repeat(np.arange(2000), copies)
+    for gap in (ks_parity_gap, total_variation_parity_gap):
+        counted = gap(None, scores, sensitive_features=groups, sample_weight=copies)
+        assert counted == gap(None, scores[many], sensitive_features=groups[many])
+
+
 @pytest.mark.parametrize("gap", GAPS)
 def test_equal_groups_have_no_gap_at_all(gap):
     scores = np.random.default_rng(0).uniform(size=997)
