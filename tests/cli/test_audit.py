@@ -174,6 +174,11 @@ def test_all_changes_are_printed_and_stages_are_filed(run, table, tmp_path):
     labelled = "--label", "repaid", "--positive", "yes", "--by", "year", "--tables", tmp_path / "t"
     code, printed, _ = run("--stages", "applied,hired", *labelled, score=())
     assert code == 0
+    assert "single periods" not in printed
+    gate = "--fail-above", "demographic_parity_gap=0.9"
+    code, held, _ = run("--stages", "applied,hired", *labelled, *gate, score=())
+    assert code == 0
+    assert "\nThe bounds are for the whole table; single periods are not held to them." in held
     for name in ("demographic_parity_gap", "true_positive_gap", "false_positive_gap"):
         assert re.search(rf"^2020 to 2021 +{name} ", printed, re.MULTILINE)
     assert "p (Holm) is adjusted for these 3 tests." in printed

@@ -13,7 +13,7 @@ from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.people.leaks import Leak
 from fairmatch.report import sentences, write_filing, write_report
 from fairmatch.report.drawing import dots, ticks
-from fairmatch.report.figures import subset_figure
+from fairmatch.report.figures import people_flow, subset_figure
 from fairmatch.report.page import _is_apart
 from fairmatch.report.wording import (
     _random_difference,
@@ -440,3 +440,16 @@ def test_rates_that_would_reveal_few_people_are_not_called_small_groups(tmp_path
     filing = write_filing(decided, tmp_path / "f.html").read_text("utf-8")
     assert "too few people, or few on one side of the decision: c (100)" in filing
     assert "The largest gap over pairs" not in filing  # its table would have no number
+
+
+def test_people_with_several_rows_are_not_called_a_sample():
+    generator = np.random.default_rng(4)
+    group, person = np.resize(["a", "b"], 300), np.arange(300)
+    person[:20], X = person[20:40], pd.DataFrame({"x": generator.random(300)})
+    options = {"sensitive_features": group, "ids": person, "X": X, **QUICK}
+    found = audit(generator.random(300), **options)
+    assert people_flow(found)[-1] == ("matched", 280, "people with several rows are matched once")
+    assert "drawn" not in sentences(found)[1]
+    found = audit(generator.random(300), n_sample=50, **options)
+    assert people_flow(found)[-1] == ("matched", 100, "a random sample, at most 50 of each group")
+    assert "drawn" in sentences(found)[1]

@@ -214,7 +214,7 @@ class PairMatcher:
         sampled = self.pair.sizes
         return Matching(
             n_sampled=sampled,
-            is_sample=sum(sampled) < sum(self.data.sizes[code] for code in self.codes),
+            is_sample=sum(sampled) < sum(self.data.n_different[code] for code in self.codes),
             matched_gaps=tuple(self._matched(name, c) for name, c in couplings.items()),
             transport=self._transport() if "marginal" in couplings else None,
             groups=(first, second),

@@ -971,6 +971,14 @@ class Audited:
         return tuple(own.people for own in self._group_weights)
 
     @cached_property
+    def n_different(self) -> tuple[int, ...]:
+        """Number of people in each group, where those with several rows count once."""
+        return tuple(
+            own.people if own.persons is None else len(np.unique(own.persons))
+            for own in self._group_weights
+        )
+
+    @cached_property
     def totals(self) -> tuple[float, ...]:
         """Sum of the weights of each group."""
         return tuple(own.total for own in self._group_weights)

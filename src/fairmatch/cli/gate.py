@@ -98,4 +98,6 @@ def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], mode: str) -> int:
     if gates:
         print(f"\nGate {mode!r}: {MODES[mode]}.")
         print("\n".join(broken) or _PASSED[mode])
+        if any(audit.periods for audit in audits):
+            print("The bounds are for the whole table; single periods are not held to them.")
     return int(bool(broken))

@@ -433,6 +433,8 @@ def people_flow(audit: Audit) -> list[tuple[str, int, str]]:
     matched = min(sum(sizes.values()), left)
     if matched and audit.weights != "counts":
         drawn = f"a random sample, at most {max(sizes.values()):,} of each group"
+        if not is_drawn(audit):
+            drawn = "people with several rows are matched once"
         steps.append(("matched", matched, drawn if matched < left else ""))
     return steps
 
