@@ -726,6 +726,15 @@ class Reader:
         return [*positions, len(self.encoder_.feature_groups_)] if several else positions
 
     @property
+    def group_places(self) -> list[int]:
+        """Positions of the columns of X that hold the groups."""
+        width, names = self.n_features_in_, self.feature_names_in_ or []
+        return [
+            int(column) % width if is_position(column, width) else names.index(column)
+            for column in as_list(self.columns)
+        ]
+
+    @property
     def n_encoded(self) -> int:
         """Number of encoded features of a row."""
         if self.encoder_ is not None:

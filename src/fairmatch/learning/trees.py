@@ -34,7 +34,7 @@ from fairmatch.learning.reading import (
 from fairmatch.learning.saving import State, number_from
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
-from fairmatch.people.checks import FloatArray, check_count, check_number
+from fairmatch.people.checks import FloatArray, check_count, check_number, is_count
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.outcome import LOGISTIC, Derivatives, Loss
 from fairmatch.people.people import People
@@ -64,7 +64,13 @@ _ALIASES = {
     "boosting_type": ("boosting", "boost"),
     "objective": ("objective_type", "app", "application", "loss"),
     "n_jobs": ("num_threads", "num_thread", "nthread", "nthreads"),
+    "random_state": ("seed", "random_seed"),
+    "monotone_constraints": ("mc", "monotone_constraint", "monotonic_cst"),
 }
+_CATEGORIES = (
+    *("categorical_feature", "cat_feature", "categorical_column", "cat_column"),
+    "categorical_features",
+)
 _STOPPING = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 
 
@@ -323,10 +329,68 @@ def _unusable(given: dict[str, Any], *, real: bool) -> Iterator[tuple[str, str]]
     for name in ("class_weight", "is_unbalance", "unbalance", "unbalanced_sets"):
         if given.get(name):
             yield f"{name}={given[name]!r}", "Use scale_pos_weight, or pass sample_weight to fit."
+    for name in _CATEGORIES:
+        if given.get(name) not in (None, "auto"):
+            advice = "Columns of text and of the dtype 'category' are categories: convert these."
+            yield f"{name}={given[name]!r}", advice
+    sets = given.get("interaction_constraints") or ()
+    words = isinstance(sets, str)
+    if not words and not all(is_count(place, 0) for own in sets for place in own):
+        advice = "Pass positions of columns, counted from 0; the group comes last."
+        yield f"interaction_constraints={sets!r}", advice
     heavier = given.get("scale_pos_weight", 1.0)
     check_number("scale_pos_weight", heavier, "(0, inf)")
     if heavier != 1.0 and real:
         yield f"scale_pos_weight={heavier!r}", "Numbers have no classes; leave it out."
+
+
+def fitting_settings(settings: TreeSettings, reader: Reader) -> TreeSettings:
+    """Return settings for the inputs of trees: the columns of X without the group, then the group.
+
+    Monotone constraints are given for the columns of X. LightGBM ends the process where it cannot
+    keep them, so this raises an error before.
+    """
+    categories, names = reader.categorical, list(reader.encoder_.feature_groups_)
+    if categories and settings.parameters.get("monotone_constraints_method") == "advanced":
+        raise InputError(
+            "monotone_constraints_method='advanced' and categorical columns do not combine. Use "
+            "'intermediate'.",
+            parameter="estimator",
+        )
+    given = settings.parameters.get("monotone_constraints")
+    if given is None:
+        return settings
+    if isinstance(given, str | dict) or not all(one in (-1, 0, 1) for one in given):
+        raise InputError(
+            f"monotone_constraints must have -1, 0 or 1 for every column of X, got {given!r}.",
+            parameter="estimator",
+        )
+    own, places = [int(one) for one in given], reader.group_places
+    if len(own) == reader.n_features_in_ + 1 and not places and reader.at_prediction:
+        places = [reader.n_features_in_]
+    if len(own) != reader.n_features_in_ + (places == [reader.n_features_in_]):
+        shown = ", ".join(reader.feature_names_in_ or map(str, range(reader.n_features_in_)))
+        raise InputError(
+            f"monotone_constraints has {len(own)} numbers, and X has {reader.n_features_in_} "
+            f"columns: {shown}. Pass -1, 0 or 1 for every column, in this order; 0 for the group.",
+            parameter="estimator",
+        )
+    if any(own[place] for place in places):
+        raise InputError(
+            f"monotone_constraints={own} makes scores rise or fall with the group. The entry of "
+            "the group must be 0.",
+            parameter="estimator",
+        )
+    own = [one for place, one in enumerate(own) if place not in places]
+    for place, one in enumerate(own):
+        if one and place in categories:
+            raise InputError(
+                f"monotone_constraints has {one} where column {names[place]!r} is categorical, and "
+                "categories have no order. Make the column a number, or set its entry to 0.",
+                parameter="estimator",
+            )
+    own += [0] * bool(reader.at_prediction)
+    return replace(settings, parameters={**settings.parameters, "monotone_constraints": own})
 
 
 # Parameters of LightGBM with which a tree depends on nothing but the margins before it.
@@ -605,7 +669,8 @@ class BoostedTrees(FairEstimator):
 
     def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
         """Return a trainer of trees, with a matching that is made once it is needed."""
-        settings, loss, parts = self._settings(), self._outcome.loss, [people]
+        settings = fitting_settings(self._settings(), self.reader_)
+        loss, parts = self._outcome.loss, [people]
         if self._outcome.several and settings.scale_pos_weight != 1.0:
             raise InputError(
                 f"scale_pos_weight={settings.scale_pos_weight:g} and "
@@ -651,7 +716,7 @@ class BoostedTrees(FairEstimator):
         return Prepared(train, matched)
 
     def _unseen_scores(self, people: People) -> FloatArray:
-        settings = self._settings()
+        settings = fitting_settings(self._settings(), self.reader_)
         share = max(_LEAST_ROUNDS, round(self._score_rounds * settings.n_rounds))
         return unseen_scores(
             settings,
@@ -704,6 +769,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         leaves, the learning rate, threads. By default it grows 200 trees with LightGBM's own
         defaults and one thread. fairmatch sets its objective and its seed. Boosting by "dart" or
         "rf", linear trees, functions and early stopping inside it are errors.
+        ``monotone_constraints`` are those of the columns of X, 0 for a group among them.
         ``scale_pos_weight`` multiplies the loss of positive rows and does not change the matching
         or the penalty. In a grid search its parameters are called ``estimator__num_leaves`` and so
         on.
@@ -807,7 +873,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         LightGBM's estimator, unfitted. It holds everything about the trees: their number, their
         leaves, the learning rate, threads. By default it grows 200 trees with LightGBM's own
         defaults and one thread. fairmatch sets its objective and its seed. Boosting by "dart" or
-        "rf", linear trees, functions and early stopping inside it are errors. In a grid
+        "rf", linear trees, functions and early stopping inside it are errors.
+        ``monotone_constraints`` are those of the columns of X, 0 for a group among them. In a grid
         search its parameters are called ``estimator__num_leaves`` and so on.
     transport : {"predicted", "marginal", "joint"} or a matcher, default="predicted"
         What people are matched on. "predicted" uses their features and a prediction for every row,

@@ -821,12 +821,86 @@ class TestEstimator:
             (lgb.LGBMClassifier(class_weight="balanced"), "Use scale_pos_weight"),
             (lgb.LGBMClassifier(eta=0.3), "Write learning_rate= instead"),
             (lgb.LGBMClassifier(forcedsplits_filename="splits.json"), "leave it out"),
+            (lgb.LGBMClassifier(mc=[0, 0, 0, 0]), "Write monotone_constraints= instead"),
+            (lgb.LGBMClassifier(seed=3), "Write random_state= instead"),
+            (lgb.LGBMClassifier(categorical_feature=[0]), "'category'"),
+            (lgb.LGBMClassifier(interaction_constraints=[["wage", "debt"]]), "positions"),
         ],
         ids=str,
     )
     def test_what_cannot_be_used_is_refused(self, trees, words):
         with pytest.raises(InputError, match=words):
             FTMBoostingClassifier(trees).fit(X, Y, sensitive_features=GROUP)
+
+    def test_monotone_constraints_are_those_of_the_columns_of_x(self):
+        frame, y = table()
+        numbers = frame[["sex", "wage", "debt"]]
+        # The same constraints: the group first, last, beside X, or not seen at prediction.
+        given = {"fairness_weight": 0.5, "random_state": 0}
+        tested = numbers.assign(wage=0.0, debt=np.linspace(-2.0, 2.0, len(frame)))
+        falls = []
+        for names, constraints, settings in (
+            (["sex", "wage", "debt"], [0, 0, -1], {"sensitive_column": "sex"}),
+            (["wage", "debt", "sex"], np.array([0, -1, 0]), {"sensitive_column": 2}),
+            (["wage", "sex", "debt"], (0, 0, -1), {"sensitive_column": ["sex"]}),
+            (["wage", "debt"], [0, -1], {}),
+            (["wage", "debt"], [0, -1, 0], {}),
+            (["wage", "debt"], [0, -1], {"sensitive_at_prediction": False}),
+            (
+                ["sex", "wage", "debt"], [0, 0, -1],
+                {"sensitive_column": "sex", "sensitive_at_prediction": False},
+            ),
+        ):  # fmt: skip
+            trees = lgb.LGBMClassifier(n_estimators=10, monotone_constraints=constraints)
+            model = FTMBoostingClassifier(trees, **given, **settings)
+            beside = {} if "sex" in names else {"sensitive_features": frame["sex"]}
+            model.fit(numbers[names], y, **beside)
+            new = tested[names].assign(**{"sex": "m"} if "sex" in names else {})
+            known = {} if "sex" in names else {"sensitive_features": ["m"] * len(new)}
+            if "sensitive_at_prediction" in settings:
+                known = {}
+            falls.append(model.predict_proba(new, **known)[:, 1])
+            assert (np.diff(falls[-1]) <= 0.0).all()
+            assert falls[-1][0] > falls[-1][-1]
+        for own in falls[1:5]:
+            assert_array_equal(own, falls[0])
+        assert_array_equal(falls[5], falls[6])
+
+    @pytest.mark.parametrize(
+        ("constraints", "words"),
+        [
+            ([0, -1], r"has 2 numbers, and X has 5 columns: wage, debt, job, town, member\. Pass"),
+            ([0, -1, 0, 0, 0, 0, 0], "has 7 numbers, and X has 5"),
+            ([0, 0, 1, 0, 0], r"column 'job' is categorical.*0"),
+            ([0, 0, 0, 0, 0, 1], "The entry of the group must be 0"),
+            ([0, 2, 0, 0, 0], "-1, 0 or 1 for every column"),
+            ("0,1,0,0,0", "-1, 0 or 1 for every column"),
+            ({"wage": 1}, "-1, 0 or 1 for every column"),
+        ],
+        ids=str,
+    )
+    def test_monotone_constraints_that_cannot_be_kept_are_refused(self, constraints, words):
+        frame, y = table()
+        model = FTMBoostingClassifier(lgb.LGBMClassifier(monotone_constraints=constraints))
+        with pytest.raises(InputError, match=words) as error:
+            model.fit(frame.drop(columns="sex"), y, sensitive_features=frame["sex"])
+        assert error.value.parameter == "estimator"
+
+    def test_a_monotone_group_is_refused(self):
+        frame, y = table()
+        trees = lgb.LGBMClassifier(monotone_constraints=[1, 0, 0])
+        model = FTMBoostingClassifier(trees, sensitive_column="sex")
+        with pytest.raises(InputError, match="The entry of the group must be 0"):
+            model.fit(frame[["sex", "wage", "debt"]], y)
+
+    def test_advanced_constraints_do_not_meet_categories(self):
+        """LightGBM would end the process."""
+        frame, y = table()
+        trees = lgb.LGBMClassifier(n_estimators=5, monotone_constraints_method="advanced")
+        with pytest.raises(InputError, match="'intermediate'"):
+            FTMBoostingClassifier(trees).fit(frame, y, sensitive_features=frame["sex"])
+        trees.set_params(monotone_constraints_method="intermediate")
+        FTMBoostingClassifier(trees).fit(frame, y, sensitive_features=frame["sex"])
 
     def test_its_parameters_are_searched(self):
         frame, y = table()
