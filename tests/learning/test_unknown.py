@@ -126,6 +126,56 @@ def test_several_attributes():
         model.predict(X[:1], sensitive_features=unseen)
 
 
+@pytest.mark.parametrize("attributes", [1, 2])
+def test_those_that_were_pooled_are_scored_as_the_pool(attributes, tmp_path):
+    X, y, groups = table(12)
+    groups[:20][groups[:20] == "m"] = "x"
+    sensitive = pd.DataFrame({"sex": groups, "old": np.tile(["yes", "no"], 120)})
+    sensitive = sensitive[["sex", "old"][:attributes]]
+    model = FTMBoostingClassifier(TREES, small_groups=("pool", 30), unknown="group")
+    model.fit(X, y, sensitive_features=sensitive)
+    assert "other" in model.groups_
+    assert not any("unknown" in label for label in model.groups_)
+    expected = model.predict_proba(X, sensitive_features=sensitive)
+    pooled = pd.isna(groups) | (groups == "x")
+    named = sensitive.assign(sex=np.where(pooled, "x", groups))
+    assert_array_equal(model.predict_proba(X, sensitive_features=named)[pooled], expected[pooled])
+    again = load(model.save(tmp_path / "model"))
+    assert_array_equal(again.predict_proba(X, sensitive_features=sensitive), expected)
+
+
+def test_a_new_group_belongs_to_the_pool():
+    """A group without training rows has fewer than the limit, too."""
+    X, y, groups = table(0)
+    groups[:20][groups[:20] == "m"] = "x"
+    model = FTMBoostingClassifier(TREES, small_groups=("pool", 30))
+    with pytest.warns(FairmatchWarning):  # the pool is small
+        model.fit(X, y, sensitive_features=groups)
+    pooled = model.predict_proba(X[:3], sensitive_features=["x", "x", "f"])
+    with pytest.warns(UnknownGroupWarning, match="'q'.*not in the training table.*'other'"):
+        found = model.predict_proba(X[:3], sensitive_features=["q", "x", "f"])
+    assert_array_equal(found, pooled)
+    with pytest.raises(GroupError, match="Did you mean 'f'"):
+        model.predict(X[:1], sensitive_features=["F"])
+    with pytest.raises(GroupError, match=r"no group in 1 row.*training rows had no group"):
+        model.predict(X[:1], sensitive_features=[None])
+
+
+def test_whole_numbers_are_named_alike_whatever_their_type():
+    """A column of codes turns into floats as soon as a value is missing."""
+    X, y, groups = table(0)
+    codes = pd.DataFrame({"sex": np.where(groups == "m", 1, 2), "old": np.tile([0, 1], 120)})
+    missing = codes.assign(sex=codes["sex"].astype(float).mask(np.arange(240) < 5))
+    model = FTMBoostingClassifier(TREES, small_groups=("ignore", 10))
+    model.fit(X, y, sensitive_features=missing)
+    assert model.groups_[:4] == ("1, 0", "1, 1", "2, 0", "2, 1")
+    assert_array_equal(
+        model.predict_proba(X[5:], sensitive_features=codes[5:]),
+        model.predict_proba(X[5:], sensitive_features=missing[5:]),
+    )
+    assert read_groups(codes.astype(float)).labels == read_groups(codes).labels
+
+
 def test_an_adjustment_leaves_their_scores():
     X, _, groups = table(60)
     scores = 1.0 / (1.0 + np.exp(-X["a"].to_numpy()))

@@ -155,7 +155,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         that is a copy of the group is then an error, and one that gives it away is a warning.
     small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
         What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
-        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        unless they have a single row. With "pool" they become one group, "other", and so does a
+        group that is new at prediction, with a warning. With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
     unknown : {"ignore", "error", "group"}, default="ignore"
@@ -166,7 +167,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     groups_ : tuple
-        Labels of the groups.
+        Labels of the groups, also of rows without a group, such as "unknown" or "female, unknown".
     n_unknown_ : int
         Number of training rows without a group.
     fairness_weight_ : float

@@ -58,6 +58,7 @@ from fairmatch.people.groups import (
     odd_groups,
     read_groups,
     read_known,
+    value_name,
 )
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.memberships import GroupProbabilities
@@ -160,7 +161,7 @@ def joined_attributes(
     missing = np.any([is_missing(column) for column in columns], axis=0)
     columns = [_named_unknown(column) for column in columns]
     rows = zip(*columns, strict=True)
-    joined = np.array([", ".join(map(str, values)) for values in rows], dtype=object)
+    joined = np.array([", ".join(map(value_name, values)) for values in rows], dtype=object)
     known = {group for group in groups if isinstance(group, str)}
     joined[missing & ~np.array([name in known for name in joined], dtype=bool)] = None
     return joined
@@ -795,21 +796,37 @@ class Reader:
         return People(groups, None, labels, weight, strata)
 
     def labels(self, sensitive: Any) -> NDArray[Any]:
-        """Return the group of every row under the model's name for it."""
+        """Return the group of every row under the model's name for it.
+
+        Where small groups are pooled, a group that was not in the training table is one of them.
+        """
+        known = (*self.groups_, *self.pooled_)
         column = (
-            joined_attributes(sensitive, self.attributes_, self.groups_)
+            joined_attributes(sensitive, self.attributes_, known)
             if self.attributes_
             else read_column(sensitive, "sensitive_features")
         )
-        if UNKNOWN in self.groups_ and not self.attributes_ and self.unknown != "error":
+        if UNKNOWN in known and not self.attributes_ and self.unknown != "error":
             column = _named_unknown(column)
         if not self.pooled_:
             return column
         small = np.zeros(len(column), dtype=bool)
         for label in self.pooled_:
             small |= np.asarray(column == label, dtype=bool)
+        new = ~(small | is_missing(column))
+        for label in self.groups_:
+            new &= np.asarray(column != label, dtype=bool)
+        spellings = {_folded(label) for label in known}
+        new[new] = [_folded(label) not in spellings for label in column[new].tolist()]
+        if new.any():
+            strange = listed(list(dict.fromkeys(column[new].tolist())))
+            notify(
+                f"sensitive_features holds {strange}, not in the training table. Small groups are "
+                f"pooled there, so the model scores these {int(new.sum()):,} rows as {OTHER!r}.",
+                UnknownGroupWarning,
+            )
         named = column.astype(object)
-        named[small] = OTHER
+        named[small | new] = OTHER
         return named
 
     def codes(self, labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -821,11 +838,13 @@ class Reader:
             missing = codes < 0
             missing[missing] = is_missing(labels[missing])
             if n := int(missing.sum()):
+                blind = ", or if it was fitted with sensitive_at_prediction=False"
                 raise GroupError(
                     f"sensitive_features has no group in {n} row{'s' * (n > 1)} (the first is row "
                     f"{int(np.argmax(missing))}, counted from 0); the model knows the groups "
-                    f"{_and(self.groups_)}. It cannot score a person without the group. Leave "
-                    "those rows out, or fill in the group."
+                    f"{_and(self.groups_)}. It cannot score a person without the group. Fill in "
+                    "the group, or leave those rows out. A model can score such people if some of "
+                    f"its training rows had no group{blind * self.optional}."
                 )
             strange = labels[codes < 0].tolist()[0]
             spelled = [one for one in self.groups_ if _folded(one) == _folded(strange)]
@@ -833,7 +852,8 @@ class Reader:
             raise GroupError(
                 f"sensitive_features holds {strange!r}; the model knows the groups "
                 f"{_and(self.groups_)}. A group that was not in the training table cannot be "
-                f"scored. Leave those rows out, or train with rows of the group.{hint}"
+                f"scored. Leave those rows out, or train with rows of the group; with "
+                f"small_groups='pool', new groups count among the small ones.{hint}"
             )
         return codes
 

@@ -216,6 +216,20 @@ class Groups:
         return ", ".join(shown[:20]) + (", …" if len(shown) > 20 else "")
 
 
+def value_name(value: Any) -> str:
+    """Return an attribute's value as text for a combination of attributes.
+
+    Whole numbers read alike whatever their type: a missing value turns a column into floats.
+
+    Examples
+    --------
+    >>> value_name(2.0), value_name(2), value_name(2.5), value_name("2.0")
+    ('2', '2', '2.5', '2.0')
+    """
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
 def listed(labels: Sequence[Any], most: int = 20) -> str:
     """Return text that lists labels, for an error."""
     shown = ", ".join(map(repr, labels[:most]))
@@ -457,7 +471,7 @@ def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Gro
     combinations, apart = [], []
     for code, parts in enumerate(zip(*np.unravel_index(present, sizes), strict=True)):
         pairs = list(zip(read, parts, strict=True))
-        combinations.append(", ".join(str(own.labels[at]) for own, at in pairs))
+        combinations.append(", ".join(value_name(own.labels[at]) for own, at in pairs))
         if any(at in own.apart for own, at in pairs):
             apart.append(code)
     if len(set(combinations)) < len(combinations):
