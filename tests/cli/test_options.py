@@ -15,7 +15,17 @@ from fairmatch.exceptions import FairmatchError, InputError
         (InputError("max_gap must be", parameter="max_gap"), "--max-gap must be"),
         (InputError("random_state must be", parameter="random_state"), "--seed must be"),
         (InputError("X is too wide", parameter="X"), "X is too wide"),
-        (FairmatchError("max_gap is"), "max_gap is"),
+        (FairmatchError("Allow a larger max_gap."), "Allow a larger --max-gap."),
+        (FairmatchError("Set small_groups='pool', or"), "Set --small-groups pool, or"),
+        (FairmatchError("(small_groups=('pool', N) pools"), "(--small-groups pool,N pools"),
+        (FairmatchError("Leave strict=True out."), "Leave --strict out."),
+        (FairmatchError("reference='x, y' is"), "--reference 'x, y' is"),
+        (FairmatchError("keep=['id', 'note'] is"), "--keep id,note is"),
+        (
+            FairmatchError("Set confidence=0.95. The unknown x=1."),
+            "Set --confidence 0.95. The unknown x=1.",
+        ),
+        (FairmatchError("demographic_parity_gap <= 0.1"), "demographic_parity_gap <= 0.1"),
         (InputError("There is no 'x'.", parameter="positive"), "--positive: There is no 'x'."),
         (
             InputError("sensitive_features['a'] has", parameter="sensitive_features['a']"),
@@ -55,3 +65,16 @@ def test_small_groups_are_told_with_both_ways_out(tmp_path, capsys):
     told = capsys.readouterr().err
     assert "40" in told
     assert told.startswith("fairmatch: --small-groups: These groups have fewer than 40 rows")
+
+
+def test_a_warning_names_options(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    sex = np.repeat(["f", "m", "x"], [300, 300, 12])
+    people = pd.DataFrame({"years": generator.random(612), "sex": sex})
+    people.assign(hired=(people["years"] > 0.5).astype(int)).to_csv(tmp_path / "people.csv")
+    command = ["train", str(tmp_path / "people.csv"), "--target", "hired", "--sensitive", "sex"]
+    settings = ["--rounds", "2", "--no-picture", "--out", str(tmp_path / "model")]
+    assert cli.main([*command, *settings]) == 0
+    told = capsys.readouterr().err
+    assert "--small-groups pool" in told
+    assert "small_groups" not in told

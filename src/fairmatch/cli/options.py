@@ -105,17 +105,34 @@ class Command(click.Command):
         """Return the message of an error, with the option for the parameter at fault."""
         text, parameter = str(error), (error.parameter or "").partition("[")[0]
         options = {own.name: own.opts[0] for own in self.params if own.param_type_name == "option"}
-        if parameter not in options:
-            return text
-        option = options[parameter]
-        # keep=['id', 'note'] is Python; the option is --keep id,note.
-        listed = re.search(rf"\b{parameter}=\[(.*?)\]", text)
-        if listed:
-            names = listed[1].strip("'").replace("', '", ",")
-            text = text.replace(listed[0], f"{option} {names}")
-        if text.startswith(parameter):  # max_gap must be…
-            return option + text.removeprefix(parameter)
-        return text if option in text else f"{option}: {text}"
+        option, typed = options.get(parameter, ""), self.typed(text)
+        # A list was given, and names the option; other values may be advice.
+        if not option or option in text or f"{parameter}=[" in text or typed.startswith(option):
+            return typed
+        if text.startswith(parameter):  # strict must be…
+            return option + typed.removeprefix(parameter)
+        return f"{option}: {typed}"
+
+    def typed(self, text: str) -> str:
+        """Return a message in which parameters of Python are written as the options they are."""
+        options = {own.name: own.opts[0] for own in self.params if own.param_type_name == "option"}
+        names = "|".join(map(re.escape, filter(None, options)))
+
+        def replaced(found: re.Match[str]) -> str:
+            option, value = options[found[1]], found[2]
+            if value is None:  # a parameter without a value may be a word, such as unknown
+                return option if "_" in found[1] or found[0].endswith("=") else found[0]
+            if value in ("True", "False", "None"):
+                return option if value == "True" else found[0]
+            parts = [part.strip().strip("'\"") for part in value.strip("()[]").split(",")]
+            several = value[0] in "([" and "".join(parts)
+            return f"{option} {','.join(filter(None, parts)) if several else value.strip('()[]')}"
+
+        values = r"\[[^]]*\]|\([^)]*\)|'[^']*'|\w[\w.]*\w|\w"
+        found = re.sub(
+            rf"(?<![\w.-])({names})\b(?:=({values})|=(?=[\s,.;:)])|(?![\w=\[(]))", replaced, text
+        )
+        return re.sub(r"(--[\w-]+) '([\w.-]+)'", r"\1 \2", found)
 
 
 def _parameters(table: str) -> Iterator[click.Parameter]:

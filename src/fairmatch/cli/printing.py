@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from fairmatch.exceptions import FairmatchWarning
 
 if TYPE_CHECKING:
@@ -54,7 +56,9 @@ def plain_output() -> Iterator[None]:
 
     def show(message: Any, category: type[Warning], *where: Any, **further: Any) -> None:
         if issubclass(category, FairmatchWarning):
-            print_line(f"fairmatch: warning: {message}")
+            context = click.get_current_context(silent=True)
+            typed = getattr(context and context.command, "typed", str)
+            print_line(f"fairmatch: warning: {typed(str(message))}")
         else:
             shown(message, category, *where, **further)
 
