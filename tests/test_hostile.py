@@ -261,7 +261,7 @@ NUMBERS = [
     Case("a confidence above one", "Invalid value for '--confidence'",
          typed="--max-gap 0.1 --confidence 95",
          call=lambda f: fit(f, max_gap=0.1, confidence=95), told="confidence must be"),
-    Case("a confidence without a bound", "--confidence=0.9 is about the choice by max_gap",
+    Case("a confidence without a bound", "--confidence 0.9 needs --max-gap",
          typed="--confidence 0.9"),
     Case("a negative weight", "Invalid value for '--fairness-weight'", typed="--fairness-weight -1",
          call=lambda f: fit(f).set_params(fairness_weight=-1).fit(f.drop(columns="hired"), f.hired),

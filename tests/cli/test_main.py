@@ -98,10 +98,10 @@ def test_what_may_have_been_meant_is_suggested(argv, told, capsys):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("--strict", "--strict=True is about the choice by max_gap"),
-        ("--scoring roc_auc", "--scoring='roc_auc' is about the choice by max_gap"),
-        ("--confidence 0.9", "--confidence=0.9 is about the choice by max_gap"),
-        ("--max-gap 0.3 --scoring rocauc", "--scoring='rocauc' is not a scorer"),
+        ("--strict", "--strict needs --max-gap: it says"),
+        ("--scoring roc_auc", "--scoring roc_auc needs --max-gap: it says"),
+        ("--confidence 0.9", "--confidence 0.9 needs --max-gap: it says"),
+        ("--max-gap 0.3 --scoring rocauc", "--scoring rocauc is not a scorer"),
         ("--max-gap 0 --gap-measure mean_parity_gap --strict", "No fairness weight reached"),
     ],
 )

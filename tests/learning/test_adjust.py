@@ -224,11 +224,11 @@ def few_people():
 
 def test_small_groups_are_named_pooled_or_left_alone(tmp_path):
     scores, group, _ = few_people()
-    with pytest.raises(GroupError, match=r"'odd' 3, 'rare' 2.*pool.*ignore"):
+    with pytest.raises(GroupError, match=r"'odd': 3, 'rare': 2.*pool.*ignore"):
         fit_adjustment(scores, group, small_groups="error")
     with pytest.raises(GroupError, match="fewer than 2 rows"):
         fit_adjustment(scores, np.arange(125).astype(str))  # everybody is a group
-    with pytest.warns(SmallGroupWarning, match="'odd' 3, 'rare' 2"):
+    with pytest.warns(SmallGroupWarning, match="'odd': 3, 'rare': 2"):
         fit_adjustment(scores, group)
     pooled = fit_adjustment(scores, group, small_groups=("pool", 4))
     named = np.where(np.isin(group, ["odd", "rare"]), "other", group)

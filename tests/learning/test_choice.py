@@ -1,3 +1,4 @@
+import re
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -429,7 +430,9 @@ class TestOneWarning:
         X, y = generator.normal(size=(300, 2)), np.arange(300) // n_groups % 2
         model = QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.05, small_groups="pool")
         told = self.told(model, X, y, sensitive_features=group)
-        assert told.endswith("ake more rows, or allow a larger max_gap.")
+        times = (1.96 * (0.5 / (300 // n_groups)) ** 0.5 / 0.05) ** 2
+        more = f"ake more rows (about {times:.3g} times as many), or allow a larger max_gap."
+        assert told.endswith(more)
         assert ("small_groups=('pool', N)" in told) == (n_groups > 2)
 
     def test_a_bound_that_is_kept_in_peace(self, crossed):
@@ -444,6 +447,11 @@ class TestOneWarning:
         usual = model.fairness_weight_
         told = self.told(model.set_params(confidence=0.95), X, y, sensitive_features=group)
         assert "could be shown to keep" in told
+        # The groups of the rows of the test, and not those of other rows.
+        assert "on the 288 rows set aside for it ('a': 160, 'b': 120, 'c': 8) the gap is " in told
+        words = r"the gap is ([\d.]+) and its upper limit ([\d.]+)\. .*? about ([\d.]+) times as"
+        gap, limit, times = map(float, re.search(words, told).groups())
+        assert times == pytest.approx(((limit - gap) / 0.1) ** 2, rel=0.02)
         assert model.fairness_weight_ >= usual
 
     @pytest.mark.parametrize(("rate", "told"), [(0.75, True), (0.69, False), (0.29, True)])
@@ -455,7 +463,7 @@ class TestOneWarning:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             bound = Bound(0.19, "demographic_parity_gap")
-            bound.tell(trials, 1, reached=True, limit=None)
+            bound.tell(trials, 1, reached=True)
         assert len(caught) == told
         if told:
             assert caught[0].category is ConstantModelWarning
@@ -615,7 +623,7 @@ class TestScoring:
         X, y, group = rare
         (name,) = given
         model = QuantileAlignmentClassifier(LogisticRegression(), **given)
-        with pytest.raises(InputError, match=f"{name}=.* is about the choice by max_gap") as raised:
+        with pytest.raises(InputError, match=f"{name}=.* needs max_gap") as raised:
             model.fit(X, y, sensitive_features=group)
         assert raised.value.parameter == name
 

@@ -128,7 +128,7 @@ def test_every_parameter_of_an_estimator_is_described(name):
 
 
 def test_a_confidence_is_about_a_bound():
-    with pytest.raises(InputError, match=r"confidence=0\.95 is about the choice by max_gap"):
+    with pytest.raises(InputError, match=r"confidence=0\.95 needs max_gap"):
         made(FTMBoostingClassifier, confidence=0.95).fit(X, Y, sensitive_features=GROUP)
 
 

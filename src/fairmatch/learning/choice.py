@@ -279,8 +279,8 @@ def check_choice(model: Any) -> None:
     for name in asked if model.max_gap is None else ():
         if asked[name]:
             raise InputError(
-                f"{name}={getattr(model, name)!r} is about the choice by max_gap, which is not "
-                f"given. Set both, or leave {name} out.",
+                f"{name}={getattr(model, name)!r} needs max_gap: it says how fit chooses a model "
+                f"within this bound. Set max_gap too, or leave {name} out.",
                 parameter=name,
             )
     if model.confidence is None:
@@ -501,7 +501,9 @@ class Bound:
         weights = [part.weight for part in parts]
         return float(np.sqrt(0.5 / np.pi * (1.0 / sizes).sum(axis=1)) @ weights)
 
-    def tell(self, trials: "Trials", place: int, *, reached: bool, limit: float | None) -> None:
+    def tell(
+        self, trials: "Trials", place: int, *, reached: bool, test: "Tested | None" = None
+    ) -> None:
         """Warn once of all that is wrong with the model that is kept, or raise if that is asked."""
         curve, people, sure = trials.curve, trials.people, self.confidence is not None
         kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
@@ -522,17 +524,19 @@ class Bound:
         words = list[str]()
         if not reached:
             category = GapNotReachedWarning
-            words.append(
-                f"No {name} could be shown to keep {asked} with confidence {self.confidence:g}: on "
-                f"the rows set aside for it the upper limit is {_short(limit or 1.0)}."
-                if sure
-                else f"No {name} reached {asked} {where}."
-            )
-            words.append(
-                f"The {'fairest' if self.strict else 'model that is kept'} has {_short(gap)} "
-                f"{where}, at {name.removeprefix('fairness ')} {kept['fairness_weight']:g}; "
-                f"{trials.widest(place)}."
-            )
+            kept_at = f"at {name.removeprefix('fairness ')} {kept['fairness_weight']:g}"
+            which = "fairest" if self.strict else "model that is kept"
+            if test is None:
+                words.append(f"No {name} reached {asked} {where}.")
+                words.append(
+                    f"The {which} has {_short(gap)} {where}, {kept_at}; {trials.widest(place)}."
+                )
+            else:
+                words.append(
+                    f"No {name} could be shown to keep {asked} with confidence "
+                    f"{self.confidence:g}: {test.words(self.max_gap, gap)}"
+                )
+                words.append(f"The {which} has {_short(gap)} {where}, {kept_at}.")
         if not decides:
             words.append(self._constant(kept, reached))
         elif shift:
@@ -558,13 +562,16 @@ class Bound:
                 )
         last = name == "fairness weight" and place == len(curve) - 1
         larger = "allow a larger max_gap"
+        more = "take more rows"
+        if few and people.strata is None and self.max_gap > 0.0:
+            more += f" (about {_short((half / self.max_gap) ** 2)} times as many)"
         advice = [
-            (not reached and sure, f"Take more rows, ask for a smaller confidence, or {larger}"),
+            (test is not None, f"Take more rows, ask for a smaller confidence, or {larger}"),
             (few and len(groups.compared) > 2, "Pool small groups (small_groups=('pool', N) pools "
-             f"those of fewer than N rows), take more rows, or {larger}"),
+             f"those of fewer than N rows), {more}, or {larger}"),
             (not few and odd, "Allow a larger max_gap, or take smaller weights"),
             (not few and last, f"Try larger weights where the method allows them, or {larger}"),
-            (True, f"Take more rows, or {larger}"),
+            (True, f"{more[0].upper()}{more[1:]}, or {larger}"),
         ]  # fmt: skip
         message = " ".join([*words, f"{next(text for holds, text in advice if holds)}."])
         if not reached and self.strict:
@@ -596,9 +603,42 @@ class Bound:
         nearly = "" if rate in (0.0, 1.0) else "nearly "
         return (
             f"The model{what} accepts {nearly}{whom} ({rate:.2%}), so it has no gap only "
-            "because it treats everyone the same. FTMBoostingClassifier('predicted') and "
-            "QuantileAlignmentClassifier usually reach small gaps with useful models."
+            "because it treats everyone the same. QuantileAlignmentClassifier and "
+            "FTMBoostingClassifier(transport='predicted'), its default, usually reach small gaps "
+            "with useful models."
         )
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The test of the fairest candidate on the rows set aside, which it did not pass."""
+
+    gap: float  #: Its gap among these rows.
+    limit: float  #: The upper confidence limit of the gap.
+    groups: Groups  #: The groups of these rows.
+
+    def words(self, max_gap: float, expected: float) -> str:
+        """Return sentences on the test, and on how many rows would show the bound.
+
+        The distance from a gap to its limit shrinks with the root of the number of rows.
+        ``expected`` is the gap by cross-fitting of the model that is kept.
+        """
+        found = (
+            f"on the {len(self.groups):,} rows set aside for it "
+            f"({self.groups.sized(self.groups.compared)}) the gap is {_short(self.gap)} and its "
+            f"upper limit {_short(self.limit)}."
+        )
+        half = self.limit - self.gap
+        if not (max_gap > 0.0 and 0.0 < half < np.inf):
+            return found
+        found += (
+            " The limit would be within the bound with about "
+            f"{_short(max(1.0, (half / max_gap) ** 2))} times as many rows if the gap were 0"
+        )
+        if 0.0 < expected < max_gap:
+            times = max(1.0, (half / (max_gap - expected)) ** 2)
+            found += f", and with about {_short(times)} times as many if it were {_short(expected)}"
+        return f"{found}."
 
 
 @dataclass(frozen=True)
@@ -920,7 +960,7 @@ def choose_model(
         people = people.take(np.flatnonzero(people.weights))
     if not reader.outcome.several:
         people.comparisons(read_criterion(model.criterion))  # raises if a group lacks a label
-    rows, limit, search = reader.fit(people), None, model._searches and not model._lists
+    rows, test, search = reader.fit(people), None, model._searches and not model._lists
     trials = Trials(model, reader, people, rows)
     place, reached = trials.tried(weights, search=search)
     if model.max_gap is None:  # the same model as without a calibration
@@ -939,7 +979,7 @@ def choose_model(
         half = trials.bound.resolution(people.take(tests), spread)[0]
         margin = half * float(ndtri(model.confidence) + ndtri(0.8)) / 1.96
         trials.tried(weights, margin, search=search)
-        place, limit, final = _certified(trials, floor, people.take(tests), rows.take(tests))
+        place, test, final = _certified(trials, floor, people.take(tests), rows.take(tests))
         reached = final is not None
         if final is None:
             if floor > trials.weights[place]:
@@ -948,7 +988,7 @@ def choose_model(
                 place = trials.weights.index(floor)
             final = whole.final(trials.weights[place])
     if model.max_gap is not None:
-        trials.bound.tell(trials, place, reached=reached, limit=limit)
+        trials.bound.tell(trials, place, reached=reached, test=test)
     found = {"path_": trials.path(place, final), "validation_curve_": trials.curve}
     if model.calibrate:
         scored = [trials.scored[weight] for weight in trials.weights]
@@ -959,14 +999,14 @@ def choose_model(
 
 def _certified(
     trials: Trials, floor: float, people: People, rows: People
-) -> tuple[int, float | None, Any]:
+) -> tuple[int, Tested | None, Any]:
     """Test candidates on rows set aside, from the fairest on; return the last one that passes.
 
     The order of the tests is fixed before these rows are seen, so every test has the full level,
     and the probability that any model with a larger gap passes is at most one minus the confidence.
     Where the tests end may therefore depend on all rows: at the weight that is chosen without a
     confidence, the ``floor``. If no candidate reaches it, the fairest is tested alone.
-    If none passes, the fairest is returned, with its limit and without a model.
+    If none passes, the fairest is returned, with its test and without a model.
     """
     bound, curve = trials.bound, trials.curve
     assert bound.confidence is not None
@@ -979,18 +1019,22 @@ def _certified(
     training = trials.trainings[0]
     if trials.folds:
         training = Training(trials.plain, trials.reader, trials.rows)
-    curve[f"{bound.measure}_limit"], kept = np.nan, None
-    inputs, first = encoded(rows).inputs, None
+    curve[f"{bound.measure}_limit"] = np.nan
+    kept: tuple[int, Tested | None, Any] | None = None
+    inputs = encoded(rows).inputs
     for place in order:
         (model,) = training.models([float(weights[place])])
         scored = ScoredPeople(people, model._scores(inputs), trials.settings)
         limit = BOUNDED[bound.measure].upper_limit(scored, bound.confidence)
         curve.loc[place, f"{bound.measure}_limit"] = limit
-        first = limit if first is None else first
         if not limit <= bound.max_gap:
+            if kept is None:
+                gap = float(BOUNDED[bound.measure].value(scored))
+                kept = fairest, Tested(gap, float(limit), people.groups), None
             break
-        kept = place, limit, model
-    return kept or (fairest, first, None)
+        kept = place, None, model
+    assert kept is not None
+    return kept
 
 
 def _short(number: float) -> str:

@@ -212,7 +212,7 @@ class Groups:
         """Return text that lists the groups with their sizes, for an error."""
         sizes = self.sizes().astype(int)
         chosen = range(self.n_groups) if codes is None else codes
-        shown = [f"{self.labels[code]!r} {sizes[code]}" for code in chosen]
+        shown = [f"{self.labels[code]!r}: {sizes[code]:,}" for code in chosen]
         return ", ".join(shown[:20]) + (", …" if len(shown) > 20 else "")
 
 
