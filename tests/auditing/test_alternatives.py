@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fairlearn.metrics import demographic_parity_difference, equalized_odds_difference
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
 from fairmatch import find_alternatives
@@ -30,6 +31,13 @@ def test_numbers_are_those_of_the_two_models():
         assert one.gap_change.value == pytest.approx(one.gap - found.gap)
         assert sum(one.gained.values()) == np.sum(decided & (models["a"] < 0.5))
         assert sum(one.lost.values()) == np.sum(~decided & (models["a"] >= 0.5))
+
+
+def test_models_in_place_of_scores_are_told():
+    generator, groups, labels = people()
+    models = {"a": generator.random(len(labels)), "b": LogisticRegression()}
+    with pytest.raises(InputError, match=r"got a model \(LogisticRegression\).*predict_proba"):
+        find_alternatives(models, y_true=labels, sensitive_features=groups)
 
 
 def test_gaps_of_error_rates_are_fairlearns():

@@ -271,3 +271,8 @@ def test_damaged_files_are_refused(damage, tmp_path):
     (tmp_path / "m.json").write_text(json.dumps(content))
     with pytest.raises((ModelFileError, GroupError)):
         GapMonitor.load(tmp_path / "m.json")
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ModelFileError, match=r"cannot be read.*GapMonitor\.save"):
+        GapMonitor.load(tmp_path / "none.json")

@@ -243,7 +243,7 @@ def test_small_groups_are_pooled_or_ignored(scores, capsys, way, shown):
     scores["sex"] = np.where(scores.index < 4, ["03", "04"] * 250, scores.sex)
     scores.to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--small-groups", "error,5", "--out", "a.csv"]) == 2
-    assert "'03' 2, '04' 2" in capsys.readouterr().err
+    assert "'03': 2, '04': 2" in capsys.readouterr().err
     assert main([*GIVEN, "--small-groups", f"{way},5", "--out", "a.csv"]) == 0
     told = capsys.readouterr().out
     assert f"of the groups {shown}\n" in told

@@ -14,7 +14,7 @@ from fairmatch import (
     QuantileAlignmentRegressor,
     to_onnx,
 )
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import InputError, OutputFileError
 from fairmatch.learning.deploy import ServedModel
 from fairmatch.people.encoding import TableEncoder
 
@@ -229,3 +229,13 @@ def test_a_served_model_needs_its_groups():
         ServedModel(model).predict(X)
     found = ServedModel(model, "sex").predict(X.assign(sex=group))
     assert list(found.columns) == ["prediction"]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    X, _, group, target = people(200)
+    model = FTMBoostingClassifier(trees(n_estimators=2), random_state=0)
+    model.fit(X, target > 1.0, sensitive_features=group)
+    (tmp_path / "file").touch()
+    for write in (model.save, lambda path: to_onnx(model, path)):
+        with pytest.raises(OutputFileError, match=r"cannot be written.*Choose another place"):
+            write(tmp_path / "file" / "model")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose, assert_array_equal
 from paper.rivals import (
     AdversarialClassifier,
@@ -36,7 +37,7 @@ from fairmatch.exceptions import (
     LabelError,
     SmallGroupWarning,
 )
-from fairmatch.learning.reading import Reader
+from fairmatch.learning.reading import Reader, settle_small_groups
 from fairmatch.people.groups import read_criterion, read_groups
 
 TREES = {"n_estimators": 20, "random_state": 0}
@@ -251,6 +252,13 @@ class TestSmallGroups:
         with pytest.warns(SmallGroupWarning, match=r"'rare' \(3\)|'rare'.*3"):
             made(FTMBoostingClassifier, **TREES).fit(X, Y, sensitive_features=self.FEW)
 
+    def test_a_tiny_pool_is_told_with_the_number_that_pools_more(self):
+        groups = read_groups(np.repeat(["a", "b", "c", "d"], [90, 45, 3, 4]))
+        with pytest.warns(SmallGroupWarning, match=r"'other': 7 rows.*\('pool', 46\)"):
+            settle_small_groups(groups, "pool")
+        more = settle_small_groups(groups, ("pool", 46))
+        assert more.labels == ("a", "other")
+
     def test_a_bound_pools_by_the_whole_table(self):
         model = made(
             FTMBoostingClassifier,
@@ -406,3 +414,39 @@ def test_a_vote_of_learners_takes_weights():
     voters = [("one", LogisticRegression()), ("two", LogisticRegression(C=0.1))]
     model = MatchSmoothingClassifier(VotingClassifier(voters, voting="soft"), cv=2)
     assert np.isfinite(scores(model.fit(X, Y, sensitive_features=GROUP))).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (lambda row: row.to_dict(), r"X is a dict.*pandas\.DataFrame\(\[X\]\)"),
+        (lambda row: [row.to_dict()], r"X is a list of dicts.*pandas\.DataFrame\(X\)"),
+        (lambda row: row, r"X is a Series.*table\.iloc\[\[0\]\]"),
+    ],
+    ids=["dict", "dicts", "series"],
+)
+@pytest.mark.parametrize("column", [None, "sex"])
+@pytest.mark.parametrize("seen", [True, False])
+def test_records_are_no_table(what, words, column, seen):
+    table = pd.DataFrame(X, columns=list("abc")).assign(job=np.tile(["cook", None], len(X) // 2))
+    sex = np.where(GROUP == "a", "f", "m")
+    model = FTMBoostingClassifier(
+        LGBMClassifier(n_estimators=2), sensitive_column=column, sensitive_at_prediction=seen
+    )
+    beside = {"sensitive_features": sex}
+    if column is not None:
+        table, beside = table.assign(sex=sex), {}
+    model.fit(table, Y, **beside)
+    alone = {name: own[:1] for name, own in beside.items()} if seen else {}
+    with pytest.raises(InputError, match=words):
+        model.predict(what(table.iloc[0]), **alone)
+    frame = pd.DataFrame([table.iloc[1].to_dict()])  # what the message advises
+    alone = {name: own[1:2] for name, own in beside.items()} if seen else {}
+    assert model.predict(frame, **alone) == model.predict(table[1:2], **alone)
+
+
+def test_one_group_alone_is_no_column():
+    table = pd.DataFrame(X, columns=list("abc"))
+    model = FTMBoostingClassifier(LGBMClassifier(n_estimators=2))
+    with pytest.raises(InputError, match=r"got 'sex' alone.*table\['sex'\].*\['sex'\]"):
+        model.fit(table, Y, sensitive_features="sex")

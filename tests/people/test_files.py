@@ -14,6 +14,7 @@ import pytest
 
 from fairmatch import audit
 from fairmatch.cli.main import main
+from fairmatch.exceptions import OutputFileError
 from fairmatch.people.files import whole_file, whole_folder, write_table, write_whole
 from fairmatch.report import write_report
 
@@ -49,6 +50,15 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         write_whole(tmp_path / "file" / "page.html", "new")
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_advice(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(OutputFileError, match=r"cannot be written.*Choose another place"),
+        whole_folder(tmp_path / "file" / "model"),
+    ):
+        pass
 
 
 def test_what_a_link_points_to_is_replaced_and_the_link_stays(tmp_path):

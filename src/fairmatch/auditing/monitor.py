@@ -31,7 +31,7 @@ from fairmatch.people.checks import (
     read_scores,
 )
 from fairmatch.people.files import write_whole
-from fairmatch.people.groups import attribute_columns, listed, read_codes
+from fairmatch.people.groups import attribute_columns, listed, read_codes, value_name
 from fairmatch.people.outcome import is_vectors
 
 # The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
@@ -556,6 +556,10 @@ class GapMonitor:
         """Read a monitor that `save` wrote, and go on from there."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ModelFileError(
+                f"{path} cannot be read ({error.strerror}). Name a file that GapMonitor.save wrote."
+            ) from error
         except (ValueError, RecursionError) as error:
             raise ModelFileError(f"{path} does not hold a GapMonitor: {error}") from error
         return cls.from_dict(content)
@@ -572,7 +576,7 @@ def _factorise(sensitive_features: Any) -> tuple[NDArray[Any], Any]:
     table = np.column_stack([codes for codes, _ in every])
     found, codes = np.unique(table, axis=0, return_inverse=True)
     texts = [
-        ", ".join(str(names[code]) for code, (_, names) in zip(row, every, strict=True))
+        ", ".join(value_name(names[code]) for code, (_, names) in zip(row, every, strict=True))
         for row in found
     ]
     return np.where((table < 0).any(axis=1), -1, codes), texts

@@ -16,6 +16,7 @@ from fairmatch.learning.calibration import ScoreCalibration
 from fairmatch.learning.reading import Reader, as_list
 from fairmatch.learning.saving import load
 from fairmatch.people.encoding import CategoricalColumn, DroppedColumn, NumericColumn, TableEncoder
+from fairmatch.people.files import whole_file
 
 _GROUPS = "sensitive_features"
 _OPSET, _ML_OPSET = 18, 5
@@ -140,7 +141,8 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
     found = graph.model(type(model).__name__)
     onnx.checker.check_model(found)
     if path is not None:
-        onnx.save(found, str(path))
+        with whole_file(path) as partial:
+            partial.write_bytes(found.SerializeToString())
     return found
 
 

@@ -32,6 +32,7 @@ from fairmatch.learning.reading import (
     SmallGroups,
     read_small_groups,
     read_targets,
+    refuse_records,
     table_width,
 )
 from fairmatch.learning.saving import State, number_from, save_model
@@ -299,6 +300,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self
             The fitted estimator.
         """
+        refuse_records(X)
         reader = self._reader()
         if sensitive_features is not None and reader.at_prediction:
             refuse_lost_groups(type(self).__name__)
@@ -482,6 +484,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any, sensitive_features: ArrayLike | None, where: str = "predict") -> Any:
         """Return what the learner sees of new rows; all models of one reader see the same."""
         check_is_fitted(self)
+        refuse_records(X)
         # Compare the column names with those in fit, as scikit-learn does. Encoders do so too.
         if self.reader_.encoder_ is None and table_width(X) == self.reader_.n_features_in_:
             validate_data(self, X, skip_check_array=True, reset=False)

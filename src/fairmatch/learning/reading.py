@@ -126,6 +126,22 @@ def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
     return X, pd.DataFrame({str(column): taken[column] for column in wanted})
 
 
+def refuse_records(X: Any) -> None:
+    """Raise if a table is given as a dict, as a list of dicts, or as a single row of a table."""
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse arrays are dicts
+        what, advice = (
+            "a dict",
+            "pandas.DataFrame([X]) for one person, pandas.DataFrame(X) for columns",
+        )
+    elif isinstance(X, list | tuple) and len(X) and isinstance(X[0], Mapping):
+        what, advice = "a list of dicts", "pandas.DataFrame(X)"
+    elif isinstance(X, pd.Series):
+        what, advice = "a Series", "table.iloc[[0]] for one row, X.to_frame() for one column"
+    else:
+        return
+    raise InputError(f"X is {what}, and a table is needed: pass {advice}.", parameter="X")
+
+
 def is_position(column: Any, width: int) -> bool:
     """Return whether a value is a position in a table with ``width`` columns."""
     whole = isinstance(column, Integral) and not isinstance(column, bool)
@@ -235,10 +251,14 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
         )
     tiny = [code for code in groups.small(SMALL) if code not in groups.apart]
     if warn and tiny:
+        advice = "Pool them with others (small_groups='pool')"
+        if way == "pool":
+            others = np.delete(groups.sizes(), [*tiny, *groups.apart])
+            more = 1 + int(others.min() if len(others) else least)
+            advice = f"Pool more groups (small_groups=('pool', {more}))"
         notify(
-            "These groups are too small for a reliable gap: "
-            f"{groups.sized(tiny)} rows. Pool them with others (small_groups='pool'), or collect "
-            "more rows.",
+            f"These groups are too small for a reliable gap: {groups.sized(tiny)} rows. {advice}, "
+            "or collect more rows.",
             SmallGroupWarning,
         )
     return groups
@@ -849,11 +869,11 @@ class Reader:
             strange = labels[codes < 0].tolist()[0]
             spelled = [one for one in self.groups_ if _folded(one) == _folded(strange)]
             hint = f" Did you mean {spelled[0]!r}?" if spelled else ""
+            pooled = "" if hint else "; with small_groups='pool', it would count as a small group"
             raise GroupError(
                 f"sensitive_features holds {strange!r}; the model knows the groups "
                 f"{_and(self.groups_)}. A group that was not in the training table cannot be "
-                f"scored. Leave those rows out, or train with rows of the group; with "
-                f"small_groups='pool', new groups count among the small ones.{hint}"
+                f"scored. Leave those rows out, or train with rows of the group{pooled}.{hint}"
             )
         return codes
 

@@ -29,6 +29,18 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
         array = np.asarray(values, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.ndim == 0 and hasattr(values, "predict"):
+        raise InputError(
+            f"{name} needs one entry per row, got a model ({type(values).__name__}). Pass its "
+            "scores, such as model.predict_proba(X)[:, 1].",
+            parameter=name,
+        )
+    if array.ndim == 0 and isinstance(values, str | int | float):
+        raise InputError(
+            f"{name} needs one entry per row, got {values!r} alone. Pass a column, such as "
+            f"table[{values!r}], or for a single row [{values!r}].",
+            parameter=name,
+        )
     if array.ndim != 1:
         raise InputError(
             f"{name} must be one-dimensional, one entry per row; got an array of shape "

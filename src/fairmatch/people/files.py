@@ -56,13 +56,19 @@ def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     >>> file.read_text()
     '1 2 3'
     """
-    try:
+    with _told_with_advice(path):
         if Path(path).exists() and not Path(path).is_file():
             yield Path(path)
             return
         with _in_the_place_of(path, is_folder=False, private=private) as partial:
             yield partial
-    except BrokenPipeError:
+
+
+@contextmanager
+def _told_with_advice(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (BrokenPipeError, OutputFileError):
         raise
     except OSError as error:
         why = error.strerror or str(error)
@@ -205,7 +211,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
     The caller decides whether an existing folder may be replaced. This function replaces all of it
     and keeps its mode and those of its files. If several processes write the same folder at once,
-    the last one wins as a whole.
+    the last one wins as a whole. If it cannot be written, an `OutputFileError` names the path.
 
     Examples
     --------
@@ -218,7 +224,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     >>> (home / "numbers.txt").read_text()
     '1 2 3'
     """
-    with _in_the_place_of(path, is_folder=True) as partial:
+    with _told_with_advice(path), _in_the_place_of(path, is_folder=True) as partial:
         yield partial
 
 
