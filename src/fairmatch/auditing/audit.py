@@ -831,7 +831,7 @@ def _facts(data: Audited, drawn: Audited, asked: Mapping[str, Any]) -> dict[str,
         subsets = scan_subsets(drawn, roster.columns, part, roster.encode(part.rows), roster.order)
     step("people")
     number = _along_number(data)
-    weights, persons = data.people.weight, data.weights.persons
+    weights = data.weights
     return {
         "groups": groups,
         "selection_ratio": ratio,
@@ -844,7 +844,7 @@ def _facts(data: Audited, drawn: Audited, asked: Mapping[str, Any]) -> dict[str,
         "unknown": tuple(data.labels[code] for code in data.groups.apart),
         "attributes": attributes,
         "weights": None
-        if weights is None or (persons is not None and weights.is_even)
+        if weights.values is None or (weights.persons is not None and weights.is_even)
         else settings.weight_kind,
         "leaks": roster.leaks,
         "notes": (

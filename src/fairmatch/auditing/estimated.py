@@ -94,7 +94,7 @@ def estimated_facts(data: Audited, asked: Mapping[str, Any]) -> dict[str, Any]:
         "individuals": None,
         "pair_gaps": tuple(by_pair),
         "reference": expanded.labels[expanded.reference],
-        "weights": None if data.people.weight is None else data.settings.weight_kind,
+        "weights": None if data.people.weights is None else data.settings.weight_kind,
         "notes": tuple(_notes(facts, data)),
         "estimated": facts,
     }

@@ -29,7 +29,6 @@ from fairmatch.matching.nearest import POSITION_SLACK, Frontier
 from fairmatch.measures.intervals import Limits, pair_mean
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.people import People
-from fairmatch.people.weights import Weights
 
 ALIKE = 0.02
 """Difference up to which two scores count as alike, as a share of the range of scores."""
@@ -417,14 +416,12 @@ def match_across(data: Audited, sample: Sample) -> dict[str, Pairs]:
     if not codes or len(data.compared) > MANY_GROUPS:
         return {}
     everybody = sample.people
-    own = everybody.weight or Weights(len(everybody))
-    drawn, weights = draw_rows(everybody.groups, own, N_ACROSS, data.settings.generator(6))
+    groups, generator = everybody.groups, data.settings.generator(6)
+    drawn, weights = draw_rows(groups, everybody.weight, N_ACROSS, generator)
     few = Sample(
         rows=sample.rows[drawn],
         # Without labels: one matching by columns is enough to look at.
-        people=People(
-            everybody.groups.take(drawn), weight=None if weights.values is None else weights
-        ),
+        people=People(groups.take(drawn), weight=weights),
         features=None if sample.features is None else sample.features[drawn],
         feature_groups=sample.feature_groups,
     )

@@ -300,7 +300,7 @@ class SamplePair:
     @cached_property
     def weights(self) -> Weights:
         """Their weights."""
-        return self.people.weight or Weights(len(self.people))
+        return self.people.weight
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
@@ -454,7 +454,7 @@ class Roster:
     @property
     def weights(self) -> Weights:
         """Weight of every row."""
-        return self.people.weight or Weights(len(self.people))
+        return self.people.weight
 
     @property
     def columns(self) -> list[Column]:
@@ -489,7 +489,7 @@ class Roster:
             people = replace(self.people, table=None, ids=None).take(rows)
             self._samples[n_sample] = Sample(
                 rows=rows,
-                people=replace(people, weight=None if weights.values is None else weights),
+                people=replace(people, weight=weights),
                 features=self.alike(rows) if self.is_described else None,
                 feature_groups=self.feature_groups if self.is_described else {},
             )
@@ -667,7 +667,7 @@ def read_roster(
         groups,
         table,
         labels,
-        None if weights.values is None else weights,
+        weights,
         ids=None if names is None else tuple(map(str, names.tolist())),
     )
     alike, why = _read_alike(similarity, people, weights, settings)

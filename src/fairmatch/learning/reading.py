@@ -35,6 +35,7 @@ from fairmatch.people.bands import Bands, bands
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
+    check_length,
     column_names,
     is_missing,
     plain_value,
@@ -562,8 +563,7 @@ class Reader:
                 f"X has {n_rows} rows, sensitive_features has {len(groups)}. Pass one group for "
                 "every row of X."
             )
-        weights = read_weights(sample_weight, n_rows=len(groups))
-        weight = None if weights is None else Weights(len(weights), weights)
+        weight = Weights(len(groups), read_weights(sample_weight, n_rows=len(groups)))
         if groups.memberships is not None and self.at_prediction:
             self.at_prediction = False
             notify(
@@ -782,7 +782,8 @@ class Reader:
 
     def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Return the groups, labels and weights of new rows whose scores are to be measured."""
-        given = sensitive = self.split(X, sensitive_features, "curve")[1]
+        features, given = self.split(X, sensitive_features, "curve")
+        sensitive = given
         if not (self.estimated and isinstance(sensitive, GroupProbabilities)):
             sensitive = self.labels(sensitive)
         groups = read_groups(sensitive, estimated=self.estimated)
@@ -790,28 +791,13 @@ class Reader:
             groups = replace(groups, numbers=given.values)
         unknown = (code for code, label in enumerate(groups.labels) if label in self.unknown_)
         groups = replace(groups, apart=tuple(unknown))
-        if self.outcome.several:
-            known = self.outcome.classes
+        if self.outcome.decides:
+            known = tuple(self.classes_.tolist())
             labels = Labels(class_codes(y, known, n_rows=len(groups), name="y"), known)
-        elif self.outcome.decides:
-            column = read_column(y, "y")
-            positive = np.asarray(column == self.classes_[1], dtype=bool)
-            strange = column[~positive & ~np.asarray(column == self.classes_[0], dtype=bool)]
-            if len(strange):
-                raise LabelError(
-                    f"y holds {plain_value(strange[0])!r}, and the model knows the classes "
-                    f"{_and(self.classes_.tolist())}. Pass labels of these classes."
-                )
-            labels = Labels(positive.astype(np.float64), tuple(self.classes_.tolist()))
         else:
             labels = Labels(read_targets(y))
-        if len(labels) != len(groups):
-            raise InputError(
-                f"y has {len(labels)} rows, X has {len(groups)}. Pass one label for every row."
-            )
-        weights = read_weights(sample_weight, n_rows=len(groups))
-        weight = None if weights is None else Weights(len(weights), weights)
-        features = self.split(X, sensitive_features, "curve")[0]
+            check_length(labels.values, len(groups), "y")
+        weight = Weights(len(groups), read_weights(sample_weight, n_rows=len(groups)))
         strata = None if self.given_ is None else self.strata(self.as_table(features))
         return People(groups, None, labels, weight, strata)
 

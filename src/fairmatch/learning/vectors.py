@@ -14,7 +14,6 @@ from fairmatch.matching.network import cheapest_plan
 from fairmatch.measures.distributions import joined_points
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.people import People
-from fairmatch.people.weights import Weights
 
 # Points of a group, points of the barycentre, and how often it is improved.
 _POINTS, _SUPPORT, _ROUNDS = 600, 400, 30
@@ -60,7 +59,7 @@ class VectorAlignment:
     @classmethod
     def fit(cls, people: People, scores: FloatArray) -> Self:
         """Return the alignment of the vectors of people, all of whose groups are compared."""
-        weight = people.weight or Weights(len(people))
+        weight = people.weight
         every = [people.groups.rows(code) for code in range(people.groups.n_groups)]
         sizes = np.array([weight.take(rows).total for rows in every])
         shares = sizes / sizes.sum()

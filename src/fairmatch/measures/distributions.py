@@ -287,7 +287,7 @@ class ScoredPeople:
     ) -> None:
         self.where = where
         self.people, self.scores = people, scores
-        self.weights = people.weight or Weights(len(people))
+        self.weights = people.weight
         self.settings = Settings() if settings is None else settings
         self._parts: dict[tuple[int, int | None], GroupScores] = {}
 

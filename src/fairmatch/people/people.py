@@ -116,7 +116,8 @@ class People:
     groups: Groups  #: The protected group of every row.
     table: Table | None = None  #: The columns that describe people.
     labels: Labels | None = None  #: What is true of every row.
-    weight: Weights | None = None  #: Weight of every row. None means that every row is one person.
+    #: Weight of every row. By default every row is one person.
+    weight: Weights = None  # type: ignore[assignment]  # set below
     #: Levels within which people are compared. None compares everybody.
     strata: Codes | None = None
     #: Identifier of every row. Rows with the same identifier are the same person.
@@ -124,13 +125,17 @@ class People:
     #: Position of every person, where distances do not come from the table.
     embedding: NDArray[Any] | None = None
 
+    def __post_init__(self) -> None:
+        if self.weight is None:
+            object.__setattr__(self, "weight", Weights(len(self)))
+
     def __len__(self) -> int:
         return len(self.groups)
 
     @property
     def weights(self) -> FloatArray | None:
         """Weight of every row as numbers; None where every row is one person."""
-        return None if self.weight is None else self.weight.values
+        return self.weight.values
 
     @property
     def mass(self) -> FloatArray:
@@ -162,7 +167,7 @@ class People:
             self.groups.take(rows),
             None if self.table is None else self.table.take(rows),
             None if self.labels is None else self.labels.take(rows),
-            None if self.weight is None else self.weight.take(rows),
+            self.weight.take(rows),
             None if self.strata is None else self.strata.take(rows),
             None if self.ids is None else tuple(self.ids[row] for row in rows),
             None if self.embedding is None else self.embedding[rows],
@@ -175,11 +180,11 @@ class People:
         """
         assert self.groups.memberships is not None
         rows, codes = np.nonzero(self.groups.memberships)
-        own = Weights(len(self)) if self.weight is None else self.weight
+        persons = self.weight.persons
         weight = Weights(
             len(rows),
             self.mass[rows] * self.groups.memberships[rows, codes],
-            persons=rows if own.persons is None else own.persons[rows],
+            persons=rows if persons is None else persons[rows],
         )
         groups = Groups(codes, self.groups.labels)
         return replace(self.take(rows), groups=groups, weight=weight), rows
@@ -310,7 +315,7 @@ def read_people(
     ``estimated``. The table is read when it is needed.
     """
     groups = read_groups(sensitive_features, n_rows=n_rows, estimated=estimated)
-    weights = read_weights(sample_weight, n_rows=n_rows)
+    weight = Weights(n_rows, read_weights(sample_weight, n_rows=n_rows))
     labels = None
     if y is not None and classes:
         labels = Labels(class_codes(y, classes, n_rows=n_rows, name=name), classes)
@@ -333,6 +338,6 @@ def read_people(
         groups,
         table,
         labels,
-        None if weights is None else Weights(n_rows, weights),
+        weight,
         read_given(given, n_rows=n_rows, table=table),
     )
