@@ -228,7 +228,7 @@ def test_the_mean_of_many_people_has_the_interval_of_student():
     every = np.random.default_rng(13).beta(2, 3, 400)
     for scores in (every, every[:80]):
         known = stats.ttest_1samp(scores, 0.5).confidence_interval(0.9)
-        low, high = mean_interval(scores, 0.9)
+        low, high = mean_interval(scores, Weights(len(scores)), 0.9)
         if len(scores) > 200:
             assert (low, high) == pytest.approx((known.low, known.high))
         else:
@@ -240,12 +240,14 @@ def test_the_mean_of_decisions_has_the_interval_of_wilson(count):
     # Student's quantile is the normal one where there are many people.
     decisions = np.tile(np.repeat([0.0, 1.0], [30 - count, count]), 4000)
     known = wilson(count * 4000, len(decisions), 0.95)
-    assert mean_interval(decisions, 0.95) == pytest.approx(known, rel=1e-3, abs=1e-12)
+    assert mean_interval(decisions, Weights(len(decisions)), 0.95) == pytest.approx(
+        known, rel=1e-3, abs=1e-12
+    )
 
 
 def test_the_interval_of_a_mean_solves_its_equation():
     scores = np.random.default_rng(3).beta(1, 5, 25)
-    _, high = mean_interval(scores, 0.95)
+    _, high = mean_interval(scores, Weights(len(scores)), 0.95)
     distance = 1.0 - scores.mean()
     share = (high - scores.mean()) / distance
     variance = (1 - share) * (scores.var(ddof=1) + share * distance**2)

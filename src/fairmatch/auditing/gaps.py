@@ -25,7 +25,6 @@ from fairmatch.measures.intervals import (
     detectable,
     mean_interval,
     rate_over_rate,
-    weighted_mean_interval,
     wilson,
 )
 from fairmatch.measures.registry import Measure, audited
@@ -135,10 +134,7 @@ def _mean_limits(data: Audited, scores: FloatArray, weights: Weights) -> Limits:
         rate = weights.rate(scores > within[0])
         low, high = wilson(rate.hits, rate.people, confidence)
         return within[0] + data.width * low, within[0] + data.width * high
-    if weights.is_survey:
-        low, high = weighted_mean_interval(weights.moments(scores), confidence, data.width)
-    else:
-        low, high = mean_interval(scores, confidence, within=within, counts=weights.values)
+    low, high = mean_interval(scores, weights, confidence, within)
     return max(low, within[0]), min(high, within[1])
 
 

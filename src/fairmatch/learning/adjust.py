@@ -53,7 +53,6 @@ from fairmatch.people.groups import (
     Groups,
     read_criterion,
     read_known,
-    read_unknown,
 )
 from fairmatch.people.outcome import (
     NUMBER,
@@ -1150,7 +1149,7 @@ def _read(
     )  # fmt: skip
     scores = _read_on_scale(y_score, scale)
     n_rows = len(scores)
-    known = read_known(sensitive_features, read_unknown(unknown), n_rows=n_rows)
+    known = read_known(sensitive_features, unknown, n_rows=n_rows)
     tell_unknown(known)
     groups = known if small_groups is None else settle_small_groups(known, small_groups)
     labels = None

@@ -44,7 +44,7 @@ from fairmatch.people.checks import (
     read_column,
     read_weights,
 )
-from fairmatch.people.groups import read_criterion, read_unknown
+from fairmatch.people.groups import read_criterion
 from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
 from fairmatch.people.people import People
 from fairmatch.people.similarity import is_embedding
@@ -379,7 +379,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         check_weights(self._weight_name or "fairness_weight", weights, self._weight_range)
         check_flag("sensitive_at_prediction", self.sensitive_at_prediction)
         read_small_groups(self.small_groups)
-        read_unknown(self.unknown)
         read_criterion(self.criterion)
         named = [self.given] if isinstance(self.given, str) else self.given
         if named is not None and not (

@@ -669,7 +669,6 @@ def gap_table(
     settings = scored.settings
     check_coupling(coupling)
     if coupling is not None:
-        coupling.check_rows(len(scored.scores))
         coupling.read_groups(sensitive_features)
     if is_number and y_true is not None:
         target = NUMBER.read(y_true, name="y_true", n_rows=len(settings.outcome.read(y_score)))

@@ -145,11 +145,7 @@ def fold(limits: Limits) -> Limits:
 
 
 def mean_interval(
-    values: FloatArray,
-    confidence: float,
-    *,
-    within: Limits = (0.0, 1.0),
-    counts: FloatArray | None = None,
+    values: FloatArray, weights: Weights, confidence: float, within: Limits = (0.0, 1.0)
 ) -> Limits:
     r"""Return the interval of a mean of numbers within known bounds.
 
@@ -166,9 +162,13 @@ def mean_interval(
     :math:`n \ge 50 t^2` on, which is 200 people at 95 %, it is Student's own interval
     :math:`t s / \sqrt n`, unless all numbers are equal: that many people show how far their scores
     spread. The rule depends on the number of people alone, because taking the narrower of two
-    intervals would lose coverage.
+    intervals would lose coverage. With survey weights it is always Student's interval.
     """
-    mean, below, above = _mean_margins(values, confidence, within, counts)
+    if weights.is_survey:
+        moments = weights.moments(values)
+        half = _half_width((moments,), confidence, within[1] - within[0])
+        return moments.mean - half, moments.mean + half
+    mean, below, above = _mean_margins(values, confidence, within, weights.values)
     return mean - below, mean + above
 
 
@@ -222,12 +222,6 @@ def mean_difference(
         _mean_margins(second, confidence, within, counts[1]),
     )
     return float(low), float(high)
-
-
-def weighted_mean_interval(moments: Moments, confidence: float, width: float = 1.0) -> Limits:
-    """Return Student's interval of a weighted mean of numbers in a range of this width."""
-    half = _half_width((moments,), confidence, width)
-    return moments.mean - half, moments.mean + half
 
 
 def weighted_mean_difference(
@@ -589,7 +583,7 @@ def pair_mean(
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(means, [tail, 1.0 - tail])
     # Where no sampled pair has a gap, pairs outside the sample may still have one.
-    below, above = mean_interval(totals / weights, confidence)
+    below, above = mean_interval(totals / weights, Weights(n_members), confidence)
     return min(float(low), below), max(float(high), above)
 
 

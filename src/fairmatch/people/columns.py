@@ -19,7 +19,7 @@ from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.people.checks import check_names, column_names, is_missing, refuse_twice
 
 _WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -72,7 +72,7 @@ def _key(level: Any, booleans: bool) -> Any:
         return _BOOLEANS[level.casefold()]
     if _WHOLE.fullmatch(level):
         return int(level)
-    return float(level) if _NUMBER.fullmatch(level) else level
+    return float(level) if NUMBER.fullmatch(level) else level
 
 
 Values: TypeAlias = npt.NDArray[Any]

@@ -293,6 +293,7 @@ def read_known(
     >>> groups.labels, groups.apart, read_known(["a", None, "b"], "group").apart
     (('a', 'b', 'unknown'), (2,), ())
     """
+    check_choice("unknown", way, UNKNOWN_WAYS)
     if way == "error":
         return read_groups(sensitive_features, n_rows=n_rows, estimated=estimated)
     groups = read_groups(sensitive_features, n_rows=n_rows, unknown=UNKNOWN, estimated=estimated)
@@ -347,12 +348,6 @@ def check_known(groups: Groups) -> None:
             "too, or another column.",
             parameter="sensitive_features",
         )
-
-
-def read_unknown(value: Any) -> str:
-    """Return what happens to rows without a group. Raise if it is none of the ways."""
-    check_choice("unknown", value, UNKNOWN_WAYS)
-    return str(value)
 
 
 def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:

@@ -12,7 +12,6 @@ from scipy.special import expit, logsumexp, softmax
 
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.people.checks import (
-    BoolArray,
     FloatArray,
     check_choice,
     check_length,
@@ -145,8 +144,8 @@ class Outcome:
 
     Examples
     --------
-    >>> PROBABILITY.decide(PROBABILITY.read([0.2, 0.7]), 0.5).tolist()
-    [False, True]
+    >>> PROBABILITY.read([0.2, 1]).tolist()
+    [0.2, 1.0]
     >>> NUMBER.decides, NUMBER.loss.name
     (False, 'squared')
     """
@@ -179,10 +178,6 @@ class Outcome:
         if self.decides and not self.has_unit:
             return read_scores(y_score, name=name, n_rows=n_rows)
         return read_finite(y_score, name, n_rows)
-
-    def decide(self, scores: FloatArray, threshold: float) -> BoolArray:
-        """Return who is selected: everybody with a score at or above the threshold."""
-        return np.asarray(scores >= threshold)
 
 
 def largest_class(scores: FloatArray) -> NDArray[np.intp]:

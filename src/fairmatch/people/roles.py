@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.people.checks import check_names, is_missing, spelt_alike
-from fairmatch.people.columns import looks_like_codes, name_words
+from fairmatch.people.columns import NUMBER, looks_like_codes, name_words
 from fairmatch.people.leaks import Leak, find_leaks
 
 MANY_LEVELS = 100
@@ -28,7 +28,6 @@ _NEARLY_ALL = 0.9
 
 _TEXT = "text", "categories"
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _CURRENCY = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|kr)"
 _SIGNED = re.compile(
@@ -167,7 +166,7 @@ def _suspicions(facts: ColumnFacts, *, label_is_known: bool) -> Iterator[Suspici
     )  # fmt: skip
     no_numbers = pd.Series(dtype=int)
     if is_text:
-        no_numbers = facts.counts[~_matching(_NUMBER, facts)]
+        no_numbers = facts.counts[~_matching(NUMBER, facts)]
     # Numbers with a word among them have as many different values as identifiers, so they come
     # first.
     if len(no_numbers):
