@@ -501,7 +501,6 @@ class Criterion:
     #: Name of the measure in `fairmatch.measures` that is zero if and only if the decisions satisfy
     #: the criterion.
     gap_measure: str
-    words: str  #: What the criterion asks for, in words.
 
     @property
     def needs_labels(self) -> bool:
@@ -512,24 +511,9 @@ class Criterion:
 CRITERIA: dict[str, Criterion] = {
     criterion.name: criterion
     for criterion in (
-        Criterion(
-            "demographic_parity",
-            (None,),
-            "demographic_parity_gap",
-            "every group is accepted equally often",
-        ),
-        Criterion(
-            "equal_opportunity",
-            (True,),
-            "true_positive_gap",
-            "people with a positive label are accepted equally often in every group",
-        ),
-        Criterion(
-            "equalized_odds",
-            (True, False),
-            "equalized_odds_gap",
-            "people with the same label are accepted equally often in every group",
-        ),
+        Criterion("demographic_parity", (None,), "demographic_parity_gap"),
+        Criterion("equal_opportunity", (True,), "true_positive_gap"),
+        Criterion("equalized_odds", (True, False), "equalized_odds_gap"),
     )
 }
 
