@@ -12,8 +12,9 @@ from scipy.optimize import linear_sum_assignment
 
 from fairmatch.matching import network as pricing
 from fairmatch.matching import network as problem
-from fairmatch.matching.network import SCORE_UNIT, Atoms, Problem, ScoreTerm
+from fairmatch.matching.network import SCORE_UNIT, Problem, ScoreTerm
 from fairmatch.matching.solver import Transport
+from fairmatch.people.encoding import Points
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +95,7 @@ def test_a_bound_is_never_above_the_optimum() -> None:
     """Potentials that cancel by millions must not round the bound upwards."""
     rng = np.random.default_rng(5)
     x, z = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
-    here = Problem(*(Atoms(p, np.empty((40, 0), np.int32), np.ones(40)) for p in (x, z)))
+    here = Problem(Points(x), Points(z))
     u = rng.normal(size=40)
     v = (here.cost_matrix() - u[:, None]).min(axis=0)
     for shift in (2.0**27, 2.0**50):
@@ -109,8 +110,7 @@ def test_memory_of_the_first_arcs_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     peaks = []
     for count in (1_000, 4_000):
         rng = np.random.default_rng(6)
-        none = np.empty((count, 0), np.int32)
-        here = Problem(*(Atoms(rng.normal(size=(count, 2)), none, np.ones(count)) for _ in "01"))
+        here = Problem(*(Points(rng.normal(size=(count, 2))) for _ in "01"))
         zero = np.zeros(count)
         tracemalloc.start()
         pricing.first_arcs(here, zero, zero)
@@ -124,13 +124,11 @@ def test_memory_of_the_first_arcs_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 def test_blocks_of_priced_scores_are_lower_bounds(precision, price: float) -> None:
     """Blocks never exceed what exact fractions give, and forbidden pairs are those with excess."""
     rng = np.random.default_rng(6)
-    atoms = [
-        Atoms(rng.normal(size=(40, 16)) / 4, np.empty((40, 0), np.int32), np.full(40, 3.0))
-        for _ in range(2)
-    ]
+    atoms = [Points(rng.normal(size=(40, 16)) / 4) for _ in range(2)]
+    masses = np.full(40, 3.0), np.full(40, 3.0)
     scores = [np.rint(rng.beta(1 + k, 2, 40) / SCORE_UNIT) * SCORE_UNIT for k in range(2)]
-    term = ScoreTerm.between(scores[0], atoms[0].weight, scores[1], atoms[1].weight, price)
-    here = Problem(*atoms, term=term)
+    term = ScoreTerm.between(scores[0], masses[0], scores[1], masses[1], price)
+    here = Problem(*atoms, masses, term=term)
     here.precision = precision
     u, v = rng.normal(size=40), rng.normal(size=40)
     if 0.0 < price < np.inf:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance_nd
 
-from fairmatch.matching.network import Atoms, Problem, column_minima, line_of
+from fairmatch.matching.network import Problem, column_minima, line_of
 from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points
 
@@ -51,9 +51,7 @@ def test_the_same_cost_and_as_good_potentials_as_the_simplex(seed, n0, n1):
         np.testing.assert_allclose(found, wanted / wanted.sum(), atol=1e-14)
     transport = Transport(x, z, a / a.sum(), b / b.sum())
     u = transport.row_potentials(plan)
-    none = np.empty((0, 0), np.int32)
-    sides = (Atoms(p, np.repeat(none, len(p)).reshape(len(p), 0), np.ones(len(p))) for p in (x, z))
-    v = column_minima(Problem(*sides), u)
+    v = column_minima(Problem(Points(x), Points(z)), u)
     dual = u @ a / a.sum() + v @ b / b.sum()
     assert dual == pytest.approx(plan.cost, abs=1e-9)
 
@@ -84,8 +82,7 @@ def points(numbers, codes):
 )
 def test_what_is_a_line(numbers, codes, on_line):
     group = points(numbers, codes)
-    atoms = Atoms(group.numbers, group.codes, np.ones(2))
-    assert (line_of(Problem(atoms, atoms)) is not None) == on_line
+    assert (line_of(Problem(group, group)) is not None) == on_line
     plan = Transport(group, group).solve()
     assert (plan.solver == "sorting") == on_line
     assert plan.cost == pytest.approx(np.diag(distances(group, group)).mean())

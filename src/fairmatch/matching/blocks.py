@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from fairmatch.exceptions import CouplingError, FairmatchWarning, SolverError
 from fairmatch.matching.network import (
-    Atoms,
     Floats,
     Index,
     Problem,
@@ -465,7 +464,7 @@ def _mixed(
     """
     orders = [generator.permutation(len(side)) for side in shares]
     probed = generator.permutation(len(second))[:_PROBED]
-    problem, share = _problem(first, second.take(probed)), shares[1][probed]
+    problem, share = Problem(first, second.take(probed)), shares[1][probed]
 
     def value(u: Floats) -> float:
         return float(shares[0] @ u + share @ column_minima(problem, u) / share.sum())
@@ -479,8 +478,8 @@ def _mixed(
         mass = [side[at] / side[at].sum() for side, at in zip(shares, drawn, strict=True)]
         transport = Transport(*few, *mass)
         plan = transport.solve(tolerance=_BOUND_TOLERANCE, on_unproven="return")
-        v = column_minima(_problem(*few), transport.row_potentials(plan))
-        mean += (row_minima(_problem(first, few[1]), v) - mean) / (number + 1)
+        v = column_minima(Problem(*few), transport.row_potentials(plan))
+        mean += (row_minima(Problem(first, few[1]), v) - mean) / (number + 1)
         mixtures = [by_columns + part * (mean - by_columns) for part in np.linspace(0.2, 1.0, 5)]
         values = [value(u) for u in mixtures]
         if max(values) <= best + _GAIN * abs(best):
@@ -585,7 +584,7 @@ def _minima(source: Cells, target: Cells, cells: Index, u: Floats) -> tuple[Floa
             if not len(open_):
                 break
             at = source.members(order[place : place + _CELLS_AT_ONCE])
-            problem = _problem(source.points.take(at), people.take(open_))
+            problem = Problem(source.points.take(at), people.take(open_))
             least[open_] = np.minimum(least[open_], column_minima(problem, u[at]))
             n_pairs += len(at) * len(open_)
         found.append(least)
@@ -643,8 +642,3 @@ def _column_sets(points: Sides, units: Units, most_atoms: int) -> list[list[int]
         else:
             sets.append(([column], levels))
     return [*alone, *(own for own, _ in sets)]
-
-
-def _problem(first: Points, second: Points) -> Problem:
-    source, target = (Atoms(p.numbers, p.codes, np.ones(len(p))) for p in (first, second))
-    return Problem(source, target)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Certificate
-from fairmatch.people.encoding import squared_distances
+from fairmatch.people.encoding import Points
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -144,51 +144,34 @@ class TransportPlan:
         return Certificate(float(self.cost), float(self.bound), self.solver)
 
 
-@dataclass(frozen=True)
-class Atoms:
-    """The different points of one group, and the mass of each in integer units."""
-
-    numbers: Floats
-    codes: NDArray[np.int32]  # one column per category; the one-hot columns of -1 are all zero
-    weight: Floats
-
-    def __len__(self) -> int:
-        return len(self.weight)
-
-    def first(self, count: int) -> Atoms:
-        """Return the first atoms, with masses scaled to the full number of units."""
-        running = np.cumsum(self.weight[:count])
-        weight = np.diff(np.rint(running / running[-1] * MASS_UNITS), prepend=0.0)
-        return Atoms(self.numbers[:count], self.codes[:count], weight)
-
-
 class Problem:
-    """Transport between atoms whose masses are balanced.
+    """Transport between atoms: the different points of two groups, with masses that are balanced.
 
-    ``code_square`` is the square of a one-hot entry: two different known levels of a category cost
-    twice this. ``term`` says what scores add to the cost of a pair, or which pairs they forbid.
+    ``masses`` are in integer units, and 1 by default. ``code_square`` is the square of a one-hot
+    entry: two different known levels of a category cost twice this. ``term`` says what scores add
+    to the cost of a pair, or which pairs they forbid.
     """
 
     def __init__(
         self,
-        source: Atoms,
-        target: Atoms,
+        source: Points,
+        target: Points,
+        masses: tuple[Floats, Floats] | None = None,
         code_square: float = 1.0,
         term: ScoreTerm | None = None,
     ) -> None:
         self.source, self.target, self.code_square, self.term = source, target, code_square, term
-        self.x, self.a = source.numbers, source.weight
-        self.z, self.b = target.numbers, target.weight
+        self.x, self.z, self.width = source.numbers, target.numbers, source.width
         self.n0, self.n1 = len(source), len(target)
+        self.a, self.b = masses or (np.ones(self.n0), np.ones(self.n1))
         self.total = self.a.sum()
         self.xx, self.zz = (self._square(atoms) for atoms in (source, target))
-        self.width = self.x.shape[1] + source.codes.shape[1]
         # Single precision is fast and rules out most arcs. In few dimensions it leaves too many
         # arcs undecided, and the product is cheap anyway.
         self.precision: type[np.floating] = np.float32 if self.width >= 16 else np.float64
         self._product: Block | None = None  # kept if a single block holds it
 
-    def _square(self, atoms: Atoms) -> Floats:
+    def _square(self, atoms: Points) -> Floats:
         known = np.count_nonzero(atoms.codes >= 0, axis=1)
         square: Floats = np.einsum("ij,ij->i", atoms.numbers, atoms.numbers)
         square += self.code_square * known
@@ -202,7 +185,8 @@ class Problem:
     def at_price(self, price: float) -> Problem:
         """Return the same problem with another price of the scores."""
         assert self.term is not None
-        other = Problem(self.source, self.target, self.code_square, replace(self.term, price=price))
+        term = replace(self.term, price=price)
+        other = Problem(self.source, self.target, (self.a, self.b), self.code_square, term)
         other.precision, other._product = self.precision, self._product
         return other
 
@@ -216,8 +200,9 @@ class Problem:
             spread = float(np.ptp(term.source.score)) + float(np.ptp(term.target.score))
             price = min(term.price, SOFT * self.spread / spread if spread > 0.0 else 0.0)
             term = ScoreTerm(price, term.source.first(count0), term.target.first(count1))
-        atoms = self.source.first(count0), self.target.first(count1)
-        return Problem(*atoms, self.code_square, term)
+        atoms = self.source[:count0], self.target[:count1]
+        a, b = (whole_units(own, MASS_UNITS) for own in (self.a[:count0], self.b[:count1]))
+        return Problem(*atoms, (a, b), self.code_square, term)
 
     @property
     def spread(self) -> float:
@@ -264,8 +249,7 @@ class Problem:
         step = max(1, BLOCK // (4 * self.width + 1))
         for start in range(0, len(i), step):
             part = slice(start, start + step)
-            pairs = i[part], j[part]
-            cost[part] = squared_distances(self.source, self.target, *pairs, self.code_square)
+            cost[part] = self.source.pair_costs(i[part], j[part], self.target, self.code_square)
         return cost
 
     def reduced_costs(self, u: Floats, v: Floats) -> Iterator[tuple[slice, Block]]:
@@ -447,7 +431,8 @@ class Group:
     units: Floats  # mass of each row, in whole units
     label: Index  # atom of each row
     first: Index  # position in the input of one row of each atom
-    atoms: Atoms  # the different points, in random order
+    atoms: Points  # the different points, in random order
+    mass: Floats  # mass of each atom, in whole units
 
     @classmethod
     def of(
@@ -473,8 +458,8 @@ class Group:
         _, first, label = np.unique(key, return_index=True, return_inverse=True)
         if not np.array_equal(points[first][label], points):  # two different rows share a hash
             _, first, label = np.unique(points, axis=0, return_index=True, return_inverse=True)
-        weight = np.bincount(label, units).astype(np.float64)
-        return cls(rows, units, label, rows[first], Atoms(numbers[first], codes[first], weight))
+        mass = np.bincount(label, units).astype(np.float64)
+        return cls(rows, units, label, rows[first], Points(numbers[first], codes[first]), mass)
 
     def split(self, owner: Index, flow: Floats) -> tuple[Index, Index, Floats]:
         """Divide the flow of arcs, each at the atom ``owner``, among the rows of the atom.

@@ -133,14 +133,14 @@ class Transport:
                 numbers, self._points, scores, self._units, strict=True
             )
         )
-        atoms = self._source.atoms, self._target.atoms
-        term = None
+        masses, term = (self._source.mass, self._target.mass), None
         if self._scores is not None:
             score0, score1 = (s[g.first] for s, g in zip(self._scores, groups, strict=True))
-            term = ScoreTerm.between(score0, atoms[0].weight, score1, atoms[1].weight, 0.0)
+            term = ScoreTerm.between(score0, masses[0], score1, masses[1], 0.0)
         # Without categories the square may be 0. Then only the unit of the costs depends on it.
+        atoms = self._source.atoms, self._target.atoms
         square = 1.0 / self._square if atoms[0].codes.shape[1] else 1.0
-        self._problem = Problem(*atoms, square, term)
+        self._problem = Problem(*atoms, masses, square, term)
 
     @property
     def rounding(self) -> float:

@@ -155,28 +155,20 @@ class Points:
         rows: npt.NDArray[np.intp],
         others: npt.NDArray[np.intp],
         other: Points | None = None,
+        code_square: float = 1.0,
     ) -> FloatArray:
         """Compute the squared distances of pairs of a row here and a row of other points, or here.
 
-        They are computed from differences, and so without cancellation.
+        They are computed from differences, and so without cancellation. A one-hot entry has the
+        square ``code_square``.
         """
-        return squared_distances(self, self if other is None else other, rows, others)
-
-
-def squared_distances(
-    first: Any,
-    second: Any,
-    rows: npt.NDArray[np.intp],
-    others: npt.NDArray[np.intp],
-    code_square: float = 1.0,
-) -> FloatArray:
-    """Return the squared distances of pairs of rows of points; a one-hot entry has this square."""
-    difference = first.numbers[rows].astype(np.float64, copy=False) - second.numbers[others]
-    squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
-    for code, there in zip(first.codes.T, second.codes.T, strict=True):
-        own, theirs = code[rows], there[others]
-        squared += code_square * np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
-    return squared
+        other = self if other is None else other
+        difference = self.numbers[rows].astype(np.float64, copy=False) - other.numbers[others]
+        squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
+        for code, there in zip(self.codes.T, other.codes.T, strict=True):
+            own, theirs = code[rows], there[others]
+            squared += code_square * np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
+        return squared
 
 
 # Larger scaled numbers cannot be measurements: their squares do not fit into float32.
