@@ -891,3 +891,30 @@ def test_relevance_counts_unless_the_range_is_asked_for(run, table, tmp_path, as
     assert code == 0
     found = Audit.from_json(out.read_text())
     assert (found.similarity is not None) == weighed
+
+
+@pytest.mark.parametrize("names", [("low", "mid", "top"), (1, 2, 3)])
+def test_one_column_may_hold_the_class_of_each_person(run, tmp_path, names):
+    generator = np.random.default_rng(0)
+    people = pd.DataFrame({
+        "grade": generator.choice(names, 400), "true": generator.choice(names, 400),
+        "sex": np.resize(["f", "m"], 400),
+    })  # fmt: skip
+    people.to_csv(tmp_path / "grades.csv", index=False)
+    low, middle, top = map(str, names)
+    given = {"tables": [tmp_path / "grades.csv"], "sensitive": "sex"}
+    classes = "--classes", f"{low},{middle},{top}", "--favourable", f"{middle},{top}"
+    out = tmp_path / "a.json"
+    more = *classes, "--label", "true", "--json", out
+    code, printed, _ = run(*more, score=("--score", "grade"), **given)
+    assert code == 0
+    assert f"means that the most probable class is {middle} or {top}" in printed
+    found = Audit.from_json(out.read_text())
+    assert found.model_name == "grade"
+    for group in found.groups:
+        rate = (people.grade[people.sex == group.label] != names[0]).mean()
+        assert group.selection_rate.value == pytest.approx(rate)
+    wrong = "--classes", f"{low},{top}", "--favourable", top
+    code, _, error = run(*wrong, score=("--score", "grade"), **given)
+    assert code == 2
+    assert middle in error

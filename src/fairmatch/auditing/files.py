@@ -90,10 +90,14 @@ def audit_files(
         settings["known"] = first[known].to_numpy()
     is_real = settings.get("kind") == "number"
     fitted = {folder: load_model(folder) for folder in models}
-    if classes and len(classes) != len(roles.scores) and (roles.scores or not models):
+    is_decided = bool(classes) and len(roles.scores) == 1  # the column holds each person's class
+    if classes and not is_decided and len(classes) != len(roles.scores) and (
+        roles.scores or not models
+    ):  # fmt: skip
         raise InputError(
             f"{len(classes)} classes are named, and {len(roles.scores)} columns of scores. Name "
-            "one column for each class, in the same order.",
+            "one column for each class, in the same order, or one column with the class of each "
+            "person.",
             parameter="classes",
         )
     wide = [own for own in fitted.values() if len(getattr(own, "classes_", ())) > 2]
@@ -114,11 +118,20 @@ def audit_files(
     settings["favourable"] = _favourable(good, order) if order else good or "high"
     if order:
         settings["classes"] = None if unordered else order
-    places = class_places(roles.scores, classes) if classes and roles.scores else None
+    if is_decided:
+        written = {str(own): own for own in first[roles.scores[0]].dropna().unique().tolist()}
+        order = [written.get(str(own), own) for own in order]
+        settings["classes"] = None if unordered else order
+    by_class = classes and roles.scores and not is_decided
+    places = class_places(roles.scores, classes) if by_class else None
     scores: dict[str, Any] = {}
     sources: list[tuple[str, str | None]] = []
     for path, table in zip(paths, tables, strict=True):
         stem = [Path(path).stem] * (len(paths) > 1)
+        if is_decided:
+            scores[": ".join([*stem, roles.scores[0]])] = table[roles.scores[0]].to_numpy()
+            sources.append((path, None))
+            continue
         if order and roles.scores:
             own = pd.DataFrame({c: _numbers(table[c], None) for c in roles.scores})
             if places is not None:

@@ -230,6 +230,9 @@ def _print_groups(audit: Audit) -> None:
     what = "predictions in units of the target"
     if not real:
         what = f"{audit.outcome} means a {selected_from(audit)}"
+    if audit.classes is not None:
+        good = " or ".join(audit.classes.favourable)
+        what = f"{audit.outcome} means that the most probable class is {good}"
     print(f"{audit.model_name}: {audit.n_rows:,} people; {what}")
     ratios = {
         group.label: f"{group.ratio:.3f}" for group in audit.groups if group.ratio is not None
