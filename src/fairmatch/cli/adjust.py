@@ -139,9 +139,6 @@ def _refuse_contradictions(how: dict[str, Any], ready: str | None, save: str | N
     """Raise if options contradict each other."""
     if "max_gap" in how and "strength" in how:
         raise InputError("--max-gap and --strength both set how far to adjust. Leave one out.")
-    if how.get("max_gap", 0) > 1 and how.get("scale") != "real":
-        raise InputError(f"max_gap must be a number in [0, 1], got {how['max_gap']:g}.",
-                         parameter="max_gap")  # fmt: skip
     for name in [*how, *(["save"] if save else [])] if ready else []:
         raise InputError(
             f"--{name.replace('_', '-')} was given, and --with {ready} applies an adjustment that "

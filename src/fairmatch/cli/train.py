@@ -88,10 +88,6 @@ def train(asked: Any) -> None:
             )
         gap, picture = asked.gap_measure or "mean_parity_gap", False
         print(f"{table.target} holds numbers, so a regressor is trained.")
-    elif max_gap is not None and max_gap > 1.0:
-        raise InputError(
-            f"max_gap must be a number in [0, 1], got {max_gap:g}.", parameter="max_gap"
-        )
     _check_gap(gap, NUMBER if number else PROBABILITY)
     names = list(table.frame.columns)
     for column in split_names(asked.categorical, names, "categorical"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -35,8 +35,6 @@ from fairmatch.report.charts import (
 )
 from fairmatch.report.wording import gap_title, shown_name, told_apart
 
-Kind = TypeVar("Kind", bound="Display")
-
 
 class Display(ABC):
     """A picture that is made by `from_estimator` or `from_predictions`, and drawn by `plot`.
@@ -60,7 +58,7 @@ class Display(ABC):
 
     @classmethod
     def from_estimator(
-        cls: type[Kind],
+        cls,
         estimator: Any,
         X: Any,
         y: Any = None,
@@ -69,7 +67,7 @@ class Display(ABC):
         pos_label: Any = 1,
         name: str | None = None,
         **settings: Any,
-    ) -> Kind:
+    ) -> Self:
         """Score a table with fitted classifiers and draw the picture.
 
         Parameters
@@ -113,10 +111,10 @@ class Display(ABC):
 
     @classmethod
     @abstractmethod
-    def from_predictions(cls: type[Kind], *args: Any, **settings: Any) -> Kind:
+    def from_predictions(cls, *args: Any, **settings: Any) -> Self:
         """Draw the picture from scores."""
 
-    def plot(self: Kind, *, backend: str = "altair", ax: Any = None) -> Kind:
+    def plot(self, *, backend: str = "altair", ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -250,7 +248,7 @@ class GapDisplay(Display):
         backend: str = "altair",
         ax: Any = None,
         **settings: Any,
-    ) -> GapDisplay:
+    ) -> Self:
         """Audit scores and draw their gaps.
 
         Parameters
@@ -379,7 +377,7 @@ class MatchingDisplay(Display):
         name: str | None = None,
         backend: str = "altair",
         ax: Any = None,
-    ) -> MatchingDisplay:
+    ) -> Self:
         """Compute the curves of scores and draw them.
 
         Parameters
@@ -506,7 +504,7 @@ class TradeoffDisplay(Display):
         name: str | None = None,
         backend: str = "altair",
         ax: Any = None,
-    ) -> TradeoffDisplay:
+    ) -> Self:
         """Draw accuracy against a gap from scores.
 
         Parameters

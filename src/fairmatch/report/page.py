@@ -50,6 +50,7 @@ def sections(
     """Return the figures of every section of the report for which there are facts."""
     searched = [audit for audit in audits if audit.subsets]
     labelled = [a for a in audits if any(group.calibration for group in a.groups)]
+    are_chances = audits[0].score_range is None and audits[0].classes is None
     every: dict[str, list[Figure | None]] = {
         "alternatives": [] if alternatives is None else [figures.alternatives_figure(alternatives)],
         "gaps": [
@@ -78,7 +79,7 @@ def sections(
         "labels": [
             figures.accuracy_figure(labelled),
             # Marks are no probabilities: their calibration is not drawn.
-            *([figures.calibration_figure(labelled)] if _are_chances(audits[0]) else []),
+            *([figures.calibration_figure(labelled)] if are_chances else []),
         ]
         if labelled
         else [],
@@ -92,10 +93,6 @@ def sections(
     }
     found = {key: [one for one in own if one is not None] for key, own in every.items()}
     return {key: own for key, own in found.items() if own}
-
-
-def _are_chances(audit: Audit) -> bool:
-    return audit.score_range is None and audit.classes is None
 
 
 # Signs that could end a script element or a line of JavaScript. JSON can write them by number.
