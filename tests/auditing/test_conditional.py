@@ -10,7 +10,7 @@ from fairmatch import audit
 from fairmatch.auditing.facts import Audit
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.report import write_filing, write_report
-from fairmatch.report.figures import given_notes
+from fairmatch.report.figures import told
 
 FEW = {"n_resamples": 100, "n_subsets": 20}
 
@@ -118,7 +118,7 @@ def test_a_sign_that_chance_may_have_changed_is_not_called_a_paradox(tmp_path):
         hired = (random.random(2000) < np.array([0.2, 0.8])[job]).astype(float)
         found = audit(hired, sensitive_features=sex, given=job, **FEW)
         (one,) = found.conditional
-        (*sentences,) = given_notes([found])
+        (*sentences,) = told("given_notes", [found])
         assert bool(sentences) == one.reverses
         is_sure = one.adjusted.low * one.adjusted.high > 0
         assert all(("paradox" in own) == is_sure for own in sentences)

@@ -16,6 +16,7 @@ ELSEWHERE = (
     "The models were audited on different people",
     "The explorer needs JavaScript",
     "largest gap of two groups",
+    "without the given factors, and",
     "few people of unknown category, scored and",
     "The scores take few values, and each is",
 )

@@ -722,26 +722,6 @@ def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
     )
 
 
-def _excludes_0(fact: Estimate) -> bool:
-    return fact.low is not None and fact.high is not None and fact.low * fact.high > 0.0
-
-
-def given_notes(audits: Sequence[Audit]) -> list[str]:
-    """Return a sentence for each group whose difference changes its sign within strata."""
-    reversal = " (Simpson's paradox)."
-    return list(
-        dict.fromkeys(
-            f"The difference between {group_words(one.group)} and {group_words(one.reference)} "
-            f"changes its sign: {one.marginal:+.3g} without the given factors, and "
-            f"{one.adjusted.value:+.3g} within strata"
-            + (reversal if _excludes_0(one.adjusted) else ", whose interval contains 0.")
-            for audit in audits
-            for one in audit.conditional
-            if one.reverses
-        )
-    )
-
-
 def similarity_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the weights of columns; None if every column counts by its range."""
     weights = audits[0].similarity

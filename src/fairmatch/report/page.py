@@ -350,7 +350,7 @@ def _opening(audits: Sequence[Audit], title: str | None) -> dict[str, Any]:
         "audits": audits,
         "rules": listed(dict.fromkeys(map(rule_words, audits))) if decides else "",
         "impact": figures.impact_lead(audits),
-        "given_notes": figures.given_notes(audits),
+        "given_notes": list(dict.fromkeys(figures.told("given_notes", audits))),
         "summaries": [(audit, sentences(audit)) for audit in audits],
         "first": figures.opening_figure(audits),
         "notes": _notes(audits),
