@@ -435,3 +435,16 @@ def test_an_audit_loads_neither_torch_nor_plotting():
 def test_every_error_is_a_fairmatch_error():
     with pytest.raises(FairmatchError):
         audit([0.5], sensitive_features=[1])
+
+
+def test_the_progress_of_a_comparison_names_the_model():
+    generator = np.random.default_rng(0)
+    scores = {name: generator.random(80) for name in ("old", "new")}
+    steps = []
+    compare_models(
+        scores, sensitive_features=np.repeat(["f", "m"], 40), n_resamples=100, progress=steps.append
+    )
+    assert steps[0] == "old: groups and gaps"
+    names = [step.partition(":")[0] for step in steps]
+    assert names == sorted(names, reverse=True)
+    assert len(set(steps)) == len(steps)

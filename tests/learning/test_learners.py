@@ -254,3 +254,12 @@ def test_numbers_are_learned_in_their_own_unit():
     assert np.allclose(learner.standard(learner.own_unit(standard)), standard)
     with pytest.raises(InputError, match=r"predicts numbers of shape \(300, 2\)"):
         learner.raw(LinearRegression().fit(X, X[:, :2]), X)
+
+
+def test_an_error_of_the_wrapped_estimator_says_whose_it_is():
+    table = pd.DataFrame({"job": ["cook", "nurse"] * 30, "years": np.arange(60.0)})
+    model = QuantileAlignmentClassifier(LogisticRegression())
+    with pytest.raises(ValueError, match=r"cook|nurse") as raised:
+        model.fit(table, np.arange(60) % 3 == 0, sensitive_features=np.repeat(["f", "m"], 30))
+    (note,) = raised.value.__notes__
+    assert note.startswith("LogisticRegression is the wrapped estimator")

@@ -396,7 +396,8 @@ def compare_models(
         The favoured groups. They decide which flips are undesirable.
     **settings
         Further arguments of `fairmatch.audit`, such as ``sample_weight``, ``given``, ``threshold``
-        or ``confidence``. They hold for all models.
+        or ``confidence``. They hold for all models. With features, large tables take a minute;
+        ``progress=print`` shows every step.
 
     Returns
     -------
@@ -447,7 +448,7 @@ def compare_models(
         )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
     return Comparison(
-        audits=tuple(_build(data, asked) for data in models),
+        audits=tuple(_build(data, _with_name(asked, data.name)) for data in models),
         pairs=tuple(_compare(data, reference, favoured) for data in models[1:]),
         privileged=None
         if favoured is None
@@ -773,6 +774,14 @@ def _spread(roster: Roster, scores: FloatArray) -> Spread:
         return Spread("predictions", standard_deviation(scores, weights.values))
     known = labels.values[labels.known]
     return Spread("target", standard_deviation(known, weights.take(labels.known).values))
+
+
+def _with_name(asked: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the arguments with a progress whose steps begin with the name of a model."""
+    progress = asked["progress"]
+    if progress is None:
+        return asked
+    return {**asked, "progress": lambda step: progress(f"{name}: {step}")}
 
 
 def _build(data: Audited, asked: Mapping[str, Any], drawn: Audited | None = None) -> Audit:

@@ -136,7 +136,16 @@ class Learner:
         if isinstance(self.estimator, Pipeline):
             name = f"{self.estimator.steps[-1][0]}__sample_weight"
         given = {} if weights is None else {name: weights}
-        return fresh(self.estimator).fit(table, self.own_labels(numbers), **given)
+        learner = fresh(self.estimator)
+        try:
+            return learner.fit(table, self.own_labels(numbers), **given)
+        except Exception as error:
+            error.add_note(
+                f"{type(learner).__name__} is the wrapped estimator, and its fit gets X as it is. "
+                "If it cannot read columns of text or missing values, put an encoder before it in "
+                "a Pipeline."
+            )
+            raise
 
     def raw(self, model: Any, table: Any) -> FloatArray:
         """Return a fitted model's scores in its own unit.

@@ -272,9 +272,11 @@ def read_trees(estimator: Any, kind: type[Any], random_state: Any) -> TreeSettin
     """
     estimator = kind(n_estimators=200, n_jobs=1) if estimator is None else estimator
     if not isinstance(estimator, kind):
+        suffix = kind.__name__.removeprefix("LGBM")
         raise InputError(
             f"estimator must be an instance of LightGBM's {kind.__name__}, such as "
-            f"{kind.__name__}(num_leaves=15), or None; got {estimator!r}.",
+            f"{kind.__name__}(num_leaves=15), or None; got {type(estimator).__name__}. "
+            f"MatchSmoothing{suffix} and QuantileAlignment{suffix} take any estimator.",
             parameter="estimator",
         )
     given: dict[str, Any] = estimator.get_params()

@@ -224,6 +224,11 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
         return _categorical(name, np.full(len(series), None, dtype=object))
     if isinstance(dtype, nw.Object):
         return _read_objects(name, series.to_numpy())
+    if isinstance(dtype, nw.Date | nw.Datetime):
+        raise ColumnError(
+            f"Column {name!r} holds dates, which cannot be encoded as they are: give a number "
+            "instead, such as the days since the first, or leave it out."
+        )
     raise ColumnError(
         f"Column {name!r} is of type {dtype}, which cannot be encoded: turn it into numbers, text "
         "or booleans, or leave it out."

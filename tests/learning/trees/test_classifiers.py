@@ -821,6 +821,7 @@ class TestEstimator:
             (lgb.LGBMClassifier(class_weight="balanced"), "Use scale_pos_weight"),
             (lgb.LGBMClassifier(eta=0.3), "Write learning_rate= instead"),
             (lgb.LGBMClassifier(forcedsplits_filename="splits.json"), "leave it out"),
+            (RandomForestClassifier(), "got RandomForestClassifier.*QuantileAlignmentClassifier"),
             (lgb.LGBMClassifier(mc=[0, 0, 0, 0]), "Write monotone_constraints= instead"),
             (lgb.LGBMClassifier(seed=3), "Write random_state= instead"),
             (lgb.LGBMClassifier(categorical_feature=[0]), "'category'"),
