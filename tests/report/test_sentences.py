@@ -17,6 +17,7 @@ ELSEWHERE = (
     "The explorer needs JavaScript",
     "largest gap of two groups",
     "without the given factors, and",
+    ", whose interval contains 0.",
     "few people of unknown category, scored and",
     "The scores take few values, and each is",
 )
