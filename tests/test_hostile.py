@@ -147,8 +147,8 @@ FILES = [
          lambda f: text(f).replace("job,pay", "age,pay", 1), call=reading),
     Case("an empty file", "cannot be read: it is empty", lambda f: "", call=reading),
     Case("a header alone", "has no rows", lambda f: text(f[:0]), call=reading),
-    Case("zero bytes", "holds zero bytes", lambda f: "age,sex\n1,\0\n", call=reading),
-    Case("a quote that is not closed", "Is a quote not closed", lambda f: text(f) + '1,"cook\n',
+    Case("null bytes", "contains null bytes", lambda f: "age,sex\n1,\0\n", call=reading),
+    Case("an unclosed quote", "Is a closing quote missing", lambda f: text(f) + '1,"cook\n',
          call=reading),
     Case("no file", "There is no file none.csv", typed=None,
          call=lambda f: read_table("none.csv")),
@@ -571,7 +571,7 @@ def test_an_attribute_with_a_long_name_is_filed(tmp_path):
 
 def test_the_warning_about_many_levels_names_no_encoder_where_there_is_none():
     frame = people().assign(city=[f"c{k % 110}" for k in range(N)])
-    with pytest.warns(FairmatchWarning, match="or join levels that are alike"):
+    with pytest.warns(FairmatchWarning, match="or merge similar levels"):
         fit(frame)
 
 

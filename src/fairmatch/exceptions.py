@@ -1,28 +1,28 @@
 """The errors and warnings of fairmatch.
 
-Each is also the builtin that callers already catch, and each message says what was given,
-what was expected and what to do. An error about one parameter carries its name in ``parameter``,
-and a program in which the parameter is called otherwise, such as the command line, shows that::
+Each error is also the builtin that callers already catch. Each message says what was given,
+what was expected and what to do. An error about one parameter carries its name in ``parameter``.
+A program with another name for it, such as the command line, shows its own name instead::
 
     FairmatchError
-    ├── InputError (ValueError)          data or a parameter that cannot be used as it is
-    │   ├── GroupError                   groups that cannot be compared, or are too small
-    │   ├── LabelError                   labels that are missing, or not of two classes
-    │   └── ColumnError (KeyError)       a column that is not there, or of the wrong kind
-    ├── CouplingError (ValueError)       a coupling that is invalid, or used on another table
-    ├── SolverError (RuntimeError)       a solver has no result, or could not prove it
+    ├── InputError (ValueError)          data or a parameter is not usable as it is
+    │   ├── GroupError                   groups cannot be compared, or are too small
+    │   ├── LabelError                   labels are missing, or not of two classes
+    │   └── ColumnError (KeyError)       a column is missing or has the wrong type
+    ├── CouplingError (ValueError)       a coupling is invalid, or used on another table
+    ├── SolverError (RuntimeError)       a solver found no result, or no proof of it
     ├── GapNotReachedError (RuntimeError) no model is within ``max_gap``, and ``strict=True``
-    ├── MissingExtraError (ImportError)  an optional part is not installed
-    ├── DatasetError (OSError)           a table is absent, damaged or cannot be fetched
+    ├── MissingExtraError (ImportError)  an optional library is not installed
+    ├── DatasetError (OSError)           a dataset is missing, damaged or not downloadable
     ├── OutputFileError (OSError)        a file cannot be written
-    └── ModelFileError (ValueError)      a saved model is damaged or of another kind
+    └── ModelFileError (ValueError)      a saved model is damaged or of the wrong type
     FairmatchWarning (UserWarning)
     ├── GapNotReachedWarning             no model or adjustment is within ``max_gap``
-    ├── ConstantModelWarning             the chosen model treats nearly everybody alike
-    ├── SmallGroupWarning                groups too small to say much about them
+    ├── ConstantModelWarning             the model gives nearly everyone one prediction
+    ├── SmallGroupWarning                groups are too small for a reliable gap
     ├── UnknownGroupWarning              many rows have no group
     ├── LeakWarning                      a column nearly reveals the group
-    └── TrainingInterruptedWarning       training was ended early and kept
+    └── TrainingInterruptedWarning       training was stopped early; the model is kept
 """
 
 import sys
@@ -37,7 +37,7 @@ class FairmatchError(Exception):
     *args
         The message: what was given, what was expected, and what to do.
     parameter : str, optional
-        Name of the parameter of Python that is at fault, such as ``"max_gap"``.
+        Name of the Python parameter at fault, such as ``"max_gap"``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class FairmatchError(Exception):
 
 
 class InputError(FairmatchError, ValueError):
-    """The data or a parameter given cannot be used as it is."""
+    """The data or a parameter is not usable as it is."""
 
 
 class GroupError(InputError):
@@ -61,11 +61,11 @@ class GroupError(InputError):
 
 
 class LabelError(InputError):
-    """The labels or targets are missing, or are not of the kind that is needed."""
+    """The labels or targets are missing or have the wrong type."""
 
 
 class ColumnError(InputError, KeyError):
-    """A column is not there, or is not of the kind that is needed."""
+    """A column is missing or has the wrong type."""
 
     # KeyError shows the repr of its argument; a sentence should be shown as it is.
     __str__ = Exception.__str__
@@ -84,19 +84,19 @@ class GapNotReachedError(FairmatchError, RuntimeError):
 
 
 class MissingExtraError(FairmatchError, ImportError):
-    """An optional part of fairmatch is not installed."""
+    """A library that an optional part of fairmatch needs is not installed."""
 
 
 class DatasetError(FairmatchError, OSError):
-    """A table is absent, damaged, or cannot be fetched."""
+    """A dataset is missing or damaged, or cannot be downloaded."""
 
 
 class ModelFileError(FairmatchError, ValueError):
-    """A saved model is damaged, truncated, or of another kind."""
+    """A saved model is damaged, truncated, or of the wrong type."""
 
 
 class OutputFileError(FairmatchError, OSError):
-    """A file cannot be written: there is no place on the disk, or no permission.
+    """A file cannot be written: the disk is full, or permission is denied.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class GapNotReachedWarning(FairmatchWarning):
 
 
 class ConstantModelWarning(FairmatchWarning):
-    """The chosen model treats everybody alike, or nearly so."""
+    """The chosen model gives everyone the same prediction, or nearly so."""
 
 
 class SmallGroupWarning(FairmatchWarning):
@@ -126,15 +126,15 @@ class SmallGroupWarning(FairmatchWarning):
 
 
 class UnknownGroupWarning(FairmatchWarning):
-    """Many rows have no group, so that gaps are those of the other people."""
+    """Many rows have no group, so gaps describe only the other rows."""
 
 
 class LeakWarning(FairmatchWarning):
-    """A column nearly gives the group to a model that is meant not to see it."""
+    """A column reveals the group, or nearly so, to a model that must not see it."""
 
 
 class TrainingInterruptedWarning(FairmatchWarning):
-    """Training was ended early by the user, who asked to keep what had been learned."""
+    """The user stopped the training early and kept what had been learned."""
 
 
 def notify(message: str, category: type[FairmatchWarning]) -> None:

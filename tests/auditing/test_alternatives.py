@@ -170,7 +170,7 @@ def test_models_that_are_likely_and_not_shown_are_counted():
     assert one.smaller_gap
     assert not one.as_accurate
     assert "No less discriminatory alternative was shown" in found.sentence()
-    assert "1 model has a gap that is smaller for sure" in found.sentence()
+    assert "1 model has a gap that is shown to be smaller" in found.sentence()
 
 
 def test_models_that_decide_are_shown_before_those_that_select_nobody():

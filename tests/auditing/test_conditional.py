@@ -154,7 +154,7 @@ def test_the_report_has_a_section(tmp_path):
         "With and without the given factors",
         "The difference is that of the group minus",
         "intervals of adjusted differences and odds ratios",
-        "Compared is the share of each group",
+        "“Compared” is the share of each group",
         "How much each column counts in the distance",
         "The weight of a column in the squared",
         "the columns and weights listed below",

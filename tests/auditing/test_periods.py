@@ -178,7 +178,7 @@ def test_left_out_stages_are_noted():
 def test_people_without_a_period_are_counted():
     by = {"by": [None] * 100 + [1] * 100 + [2] * 100}
     found = audit([0.2, 0.8] * 150, sensitive_features=["f", "f", "m"] * 100, **by, **FAST)
-    assert "100 people have no period, and are in none." in found.notes
+    assert "100 people have no period, and are in none of the periods." in found.notes
     assert sum(group.n_rows for one in found.periods for group in one.groups) == 200
 
 
@@ -191,7 +191,7 @@ def test_people_without_a_period_are_counted():
         ({"stages": {"applied": [1] * 3000}}, "at least two columns"),
         ({"stages": {"a": [0, 1] * 1500, "b": [1, 1] * 1500}}, "1,500 people are 1 in 'b'"),
         ({"stages": {"a": [1] * 3000, "b": [1, 2] * 1500}}, "holds 2"),
-        ({"stages": {"a": [1] * 3000, "b": [1, 0] * 1500}}, "y_score was given, and the decisions"),
+        ({"stages": {"a": [1] * 3000, "b": [1, 0] * 1500}}, "y_score was given, but the decisions"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(people, wrong, words):

@@ -260,7 +260,7 @@ def test_nothing_else_reveals_a_rate_that_is_withheld():
     alone = found.without_individuals()
     assert [own.group for own in alone.conditional] == ["y"]
     assert not any("946" in note or "lies between" in note for note in alone.notes)
-    assert any(note.startswith("The rows are those of") for note in alone.notes)
+    assert any(note.startswith("The rows belong to") for note in alone.notes)
     many = race != "few"
     shown = audit(hired[many], sensitive_features=race[many], **FAST).without_individuals()
     assert any("lies between" in note for note in shown.notes)

@@ -210,7 +210,7 @@ def test_repeated_people_count_once() -> None:
         one, many = once.gap(name), four.gap(name)
         assert many.value == pytest.approx(one.value)
         assert many.high - many.low == pytest.approx(one.high - one.low, rel=0.25)
-    assert any("are those of 200 people" in note for note in four.notes)
+    assert any("belong to 200 people" in note for note in four.notes)
     assert four.weights is None
 
 

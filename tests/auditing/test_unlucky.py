@@ -109,7 +109,7 @@ def test_a_column_that_is_the_group_is_refused_unless_it_is_wanted(table):
 
 def test_a_column_that_gives_the_group_away_can_be_typed(table):
     scores, _, group, X = table
-    told = r"or keep it, as where a model reads it from X: keep=\['sex of person'\]"
+    told = r"or keep it, for example because a model reads it from X: keep=\['sex of person'\]"
     with pytest.raises(ColumnError, match=told) as raised:
         audit(scores, sensitive_features=group, X=X.assign(**{"sex of person": group}), **QUICK)
     assert raised.value.parameter == "keep"
@@ -127,8 +127,8 @@ def test_a_small_gap_of_a_model_that_treats_nearly_all_alike_is_noted(selected, 
     groups, label = rng.choice(list("abc"), 3000), np.arange(3000) % 5 < 2
     score = (rng.random(3000) < selected).astype(float)
     found = audit(score, sensitive_features=groups, y_true=label, n_resamples=100)
-    (note,) = [note for note in found.notes if "treated alike" in note]
+    (note,) = [note for note in found.notes if "same decision" in note]
     assert note.startswith(words)
     assert "40% of the people have the favourable label" in note
     same = audit(score, sensitive_features=groups, y_true=score, n_resamples=100)
-    assert not any("treated alike" in note for note in same.notes)
+    assert not any("same decision" in note for note in same.notes)

@@ -260,7 +260,7 @@ def test_sizes_of_groups_are_those_of_the_saved_adjustment(scores, capsys):
     assert main([*GIVEN, "--out", "a.csv", "--save", "a.json"]) == 0
     given = [*GIVEN, "--with", "a.json", "--small-groups", "pool,5", "--out", "b.csv"]
     assert main(given) == 2
-    assert "--small-groups was given, and --with a.json" in capsys.readouterr().err
+    assert "--small-groups was given, but --with a.json" in capsys.readouterr().err
     assert main([*GIVEN, "--small-groups", "pool,many", "--out", "b.csv"]) == 2
     assert "Invalid value for '--small-groups'" in capsys.readouterr().err
 

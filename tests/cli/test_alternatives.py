@@ -75,7 +75,7 @@ def test_a_search_can_be_documented_from_what_it_writes(table, tmp_path, capsys)
         assert words in text
     assert "<dd>80%</dd>" in text
     assert "95% interval" not in text
-    assert "“thresholds by group” cannot do without it" in text
+    assert "“thresholds by group” cannot predict without it" in text
     assert Alternatives.from_json(numbers.read_text()).search is not None
 
 

@@ -197,7 +197,7 @@ def test_periods_and_stages_are_printed_and_written(run, table, tmp_path):
     steps = ("--stages", "applied,invited,hired", "--by", "year", "--json", out, "--out", page)
     code, printed, _ = run(*steps, score=())
     assert code == 0
-    for words in ("2020 to 2021", "hired of invited", "The smallest gaps that so many people"):
+    for words in ("2020 to 2021", "hired of invited", "The smallest gaps that this many people"):
         assert words in printed
     for column, role in (("year", "period"), ("applied", "stage"), ("hired", "score")):
         assert re.search(rf"^{column} +{role} ", printed, re.MULTILINE)
@@ -248,7 +248,7 @@ def test_a_decision_in_words_is_told_where_the_rule_is(run, table, tmp_path):
 @pytest.mark.parametrize(
     ("score", "accepted", "said"),
     [
-        ("repaid", [], "holds words (no, yes), and scores are numbers. If the words are decisions"),
+        ("repaid", [], "holds words (no, yes), but scores are numbers. If the words are decisions"),
         ("repaid", ["--accepted", "granted"], "--accepted: 'granted' is not among the values"),
         ("score", ["--accepted", "1"], "holds more than two values"),
     ],
@@ -265,7 +265,7 @@ def test_decisions_that_differ_in_capitals_are_told_so(run, table):
     people.to_csv(table, index=False)
     code, _, error = run("--accepted", "yes", score=("--score", "repaid"))
     assert code == 2
-    assert "differ only in capitals or spaces: write them alike" in error
+    assert "differ only in capitals or spaces: spell them the same way" in error
 
 
 def test_a_word_to_type_is_quoted(run, table):
@@ -567,7 +567,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
         ("", "empty.csv", "cannot be read"),
         ("a,b\n1,2\n", "people.docx", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
-        ("score,sex\nhigh,a\nlow,b\n", "words.csv", "and scores are numbers"),
+        ("score,sex\nhigh,a\nlow,b\n", "words.csv", "but scores are numbers"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "1 missing scores"),
         ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing or unknown values"),
     ],
@@ -719,7 +719,7 @@ def test_a_column_that_gives_the_group_away_is_refused(run, table, tmp_path):
     assert "--keep" in error
     code, printed, _ = run("--id", "name", "--keep", "title", tables=[leaking])
     assert code == 0
-    assert "  The column title determines the group. Where it counts" in printed
+    assert "  The column title determines the group. If it counts" in printed
 
 
 def test_all_columns_that_stop_an_audit_are_named_at_once(run, table, tmp_path):

@@ -56,7 +56,7 @@ def test_fetch_of_an_absent_table_offline_is_one_clean_line(nothing_on_disk, cap
     assert cli.main(["datasets", "--fetch", "dutch"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("fairmatch: dutch.csv is not here")
+    assert captured.err.startswith("fairmatch: dutch.csv was not found")
     assert captured.err.count("\n") == 1
 
 

@@ -66,7 +66,9 @@ def test_the_positive_label_is_told_before_the_training(people, more, told, monk
 
 def test_words_are_not_ranked_by_their_spelling(people, capsys):
     assert main(["train", "people.csv", *TARGET, *SHORT, "--out", "model"]) == 2
-    told = "'hired' holds 'accepted' and 'refused', and words do not say which one is positive."
+    told = (
+        "'hired' holds 'accepted' and 'refused', and of two words neither is positive by default."
+    )
     assert told in capsys.readouterr().err
 
 
@@ -355,7 +357,7 @@ def test_labels_of_several_classes(people, capsys):
     assert main([*asked[:-4], "--favourable", "later", "both.csv", "--score", "score_later"]) == 2
     assert "--classes" in capsys.readouterr().err
     assert main([*asked, "both.csv", "--score", "score_later,score_refused"]) == 2
-    assert "3 classes are named, and 2 columns of scores" in capsys.readouterr().err
+    assert "3 classes are named, but 2 columns of scores" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", [["--max-gap", "20"], ["--fairness-weight", "1"]])

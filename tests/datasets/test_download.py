@@ -68,7 +68,9 @@ def test_a_file_is_taken_out_of_nested_archives(isolated, monkeypatch):
 )
 def test_a_useless_archive_is_an_error_and_leaves_nothing(isolated, monkeypatch, archive):
     monkeypatch.setattr(files, "_fetch", lambda address: archive)
-    with pytest.raises(DatasetError, match=r"table\.csv is not here and could not be downloaded"):
+    with pytest.raises(
+        DatasetError, match=r"table\.csv was not found, and could not be downloaded"
+    ):
         files.read_content(source(members=("table.csv",)))
     assert not isolated.exists()
 
@@ -180,7 +182,7 @@ def test_what_is_not_downloaded_is_looked_for_in_the_chosen_folder_alone(
     (isolated / "table.csv").write_bytes(CONTENT)
     monkeypatch.setattr(files, "_fetch", lambda address: pytest.fail("it was downloaded"))
     theirs = source(downloaded=False)
-    with pytest.raises(DatasetError, match=r"table\.csv is not here.*Set FAIRMATCH_DATA"):
+    with pytest.raises(DatasetError, match=r"table\.csv was not found.*Set FAIRMATCH_DATA"):
         files.read_content(theirs)
     monkeypatch.setenv("FAIRMATCH_DATA", str(tmp_path))
     (tmp_path / "table.csv").write_bytes(CONTENT)

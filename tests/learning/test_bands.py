@@ -50,10 +50,10 @@ def test_a_bound_on_the_number(model):
 def test_a_bound_on_the_number_needs_one():
     X, y, age = table(300)
     model = FTMBoostingClassifier(TREES, max_gap=0.1, gap_measure=NAME)
-    with pytest.raises(InputError, match="not bands of one") as caught:
+    with pytest.raises(InputError, match="not bands of a number") as caught:
         model.fit(X, y, sensitive_features=age > 45)
     assert caught.value.parameter == "gap_measure"
-    with pytest.raises(InputError, match="people, and 100 are needed"):
+    with pytest.raises(InputError, match="people, but 100 are needed"):
         model.fit(X[:90], y[:90], sensitive_features=bands(age[:90], [45]))
 
 

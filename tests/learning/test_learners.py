@@ -219,7 +219,7 @@ def test_learners_that_scikit_learn_cannot_clone(kind, odd, piped):
 def test_names_of_columns_are_known_by_either_word():
     frame, y, _ = table(40)
     model = LogisticRegression().fit(frame, y)
-    with pytest.raises(InputError, match="on the columns 'wage', 'debt', 'age', 'visits', and X"):
+    with pytest.raises(InputError, match="on the columns 'wage', 'debt', 'age', 'visits', but X"):
         check_columns(model, frame.rename(columns={"wage": "pay"}))
     arrays = LogisticRegression().fit(frame.to_numpy(), y)
     arrays.feature_names_ = list("0123")  # of an array

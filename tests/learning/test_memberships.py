@@ -138,7 +138,7 @@ def test_they_need_no_group_at_prediction(tmp_path):
     X, y, groups = table(400)
     guessed = LogisticRegression().fit(X, groups).predict_proba(X)
     soft = group_probabilities(guessed, labels=["a", "b"])
-    with pytest.warns(FairmatchWarning, match="that of sensitive_at_prediction=False"):
+    with pytest.warns(FairmatchWarning, match="Pass sensitive_at_prediction=False to say so"):
         model = FTMBoostingClassifier(TREES, random_state=0).fit(X, y, sensitive_features=soft)
     blind = FTMBoostingClassifier(TREES, sensitive_at_prediction=False, random_state=0)
     blind.fit(X, y, sensitive_features=soft)

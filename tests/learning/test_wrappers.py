@@ -172,9 +172,9 @@ class TestAlignment:
             wrapper = QuantileAlignmentClassifier(model, prefit=True)
             return wrapper.fit(table, labels, sensitive_features=group)
 
-        with pytest.raises(InputError, match="was fitted on the columns 'wage'"):
+        with pytest.raises(InputError, match="was trained on the columns 'wage'"):
             fit(frame.rename(columns={"wage": "pay"}))
-        with pytest.raises(InputError, match="was fitted on 4 columns, and X has 3"):
+        with pytest.raises(InputError, match="was trained on 4 columns, but X has 3"):
             fit(X[:, :3])
         with pytest.raises(LabelError, match=r"knows the classes.*y holds"):
             fit(frame, np.where(y == 1, "yes", "no"))

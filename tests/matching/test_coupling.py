@@ -168,11 +168,11 @@ def test_a_plan_carries_its_facts():
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda c: c.gap([0.5] * 4), "table of 5 rows and is used on one of 4"),
-        (lambda c: c.transport_cost([[0.0]] * 6), "table of 5 rows and is used on one of 6"),
+        (lambda c: c.gap([0.5] * 4), "table of 5 rows, but is used on one of 4"),
+        (lambda c: c.transport_cost([[0.0]] * 6), "table of 5 rows, but is used on one of 6"),
         (lambda c: c.costs_by_feature([[0.0]] * 6), "Match that table on its own"),
-        (lambda c: c.expect([1.0]), "1 entries, the coupling has 3 pairs"),
-        (lambda c: c.to_dense(["a", "b"]), "table of 5 rows and is used on one of 2"),
+        (lambda c: c.expect([1.0]), "1 entries, but the coupling has 3 pairs"),
+        (lambda c: c.to_dense(["a", "b"]), "table of 5 rows, but is used on one of 2"),
         (lambda c: c.to_dense(["x", "y", "y", "x", "x"]), "'a' with 'b'; the groups given are 'x'"),
         (lambda c: c.read_groups(["a", "b", "b", "a", "a"]), "rows of the wrong group"),
         (lambda c: c.read_groups(["b", "a", "b", "b", "b"]), "rows are in another order"),

@@ -193,7 +193,7 @@ def test_a_slack_that_is_none(slack):
 
 
 def test_without_features_there_is_a_sentence():
-    with pytest.raises(InputError, match="X=None, and it needs the features"):
+    with pytest.raises(InputError, match="X=None, but it needs the features"):
         nearest_fair_matching([0.1, 0.5], [0, 1], None)
 
 

@@ -213,7 +213,7 @@ def test_joined_couplings_refuse_what_is_for_two_groups():
     scores, groups = [0.1, 0.9, 0.2, 0.6, 0.5], ["a", "a", "b", "b", "c"]
     coupling = fair_matching(scores, groups)
     assert repr(coupling) == "<Coupling of 3 groups in 2 parts: 4 pairs, 5 rows>"
-    with pytest.raises(CouplingError, match="has 2 parts, and a matrix holds one"):
+    with pytest.raises(CouplingError, match="has 2 parts, but a matrix shows only one"):
         coupling.to_dense(groups)
     with pytest.raises(CouplingError, match="different lengths"):
         join_parts([coupling.parts[0], replace(coupling.parts[1], n_rows=9)])

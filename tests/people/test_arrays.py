@@ -262,7 +262,7 @@ def test_tables_may_mix_numbers_and_flags(table):
                                     sample_weight=[1] * 4),
          CouplingError, "sample_weight was given together with a coupling"),
         (lambda: matched_parity_gap(None, SCORES[:3], sensitive_features=GROUPS[:3],
-                                    coupling=PAIRS), CouplingError, "4 rows and is used on one of"),
+                                    coupling=PAIRS), CouplingError, "rows, but is used on one of"),
         (lambda: undesirable_flips(SCORES, SCORES, sensitive_features=GROUPS, privileged="c"),
          GroupError, "privileged='c' is not one of the groups. The groups are 'a', 'b'"),
         (lambda: consistency(SCORES, [0.5]), InputError, "flipped_score has 1 rows where 4"),

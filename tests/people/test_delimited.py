@@ -70,11 +70,11 @@ def test_a_column_has_one_type_however_long_the_file(write):
         ("a,b,c\n1,2,3\n1,2\n", "line 3: 2 fields where the header has 3"),
         ('a,b\n"x\ny",2\n1\n', "line 4: 1 fields"),
         ("a,b\n1,2,\n", "line 2: 3 fields"),
-        ('a,b\n1,"2\n', "Is a quote not closed"),
+        ('a,b\n1,"2\n', "Is a closing quote missing"),
         ("a,b,a\n1,2,3\n", "has the column 'a' twice"),
         ("", "cannot be read: it is empty"),
         ("a,b\n", "has no rows"),
-        (b"a,b\n1,\x00\n", "zero bytes"),
+        (b"a,b\n1,\x00\n", "null bytes"),
     ],
 )
 def test_files_that_cannot_be_what_they_seem(write, content, message):

@@ -101,7 +101,7 @@ def test_small_groups_are_pooled():
 
 def test_methods_of_two_groups_say_so():
     assert read_groups(SEX).only_two("LAFTR").n_groups == 2
-    with pytest.raises(GroupError, match=r"LAFTR compares two groups, and .* holds 3"):
+    with pytest.raises(GroupError, match=r"LAFTR compares two groups, but .* holds 3"):
         read_groups(RACE).only_two("LAFTR")
 
 

@@ -150,7 +150,7 @@ class TestOrderOfRows:
         function(columns | unrelated)  # says nothing about which row is meant
         read = {"match": ["X", "y_true"], "align_scores": ["y_score"]}
         for name in read.get(call, ["y_score", "y_true"]):
-            with pytest.raises(InputError, match="have the same index in another order"):
+            with pytest.raises(InputError, match="have the same index in different orders"):
                 function(columns | {name: columns[name][::-1]})
         with pytest.raises(InputError, match=r"sensitive_features and .* same index"):
             function(columns | {"sensitive_features": GROUPS[::-1]})

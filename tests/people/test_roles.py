@@ -197,7 +197,7 @@ class TestErrors:
             Roles(sensitive="Race").read(compas)
 
     def test_a_list_with_commas(self, compas):
-        told = r"no column 'id,name'. 'id,name' is a list, and one column is expected.$"
+        told = r"no column 'id,name'. 'id,name' is a list, but one column is expected.$"
         with pytest.raises(ColumnError, match=told):
             Roles(sensitive="race", ignored=["id,name"]).read(compas)
 

@@ -261,7 +261,7 @@ class TestMatching:
 
     def test_alike_is_defined_beside_near(self, twins):
         told = said(reach_figure([twins["person"]]))
-        assert f"Alike is a score gap of at most {ALIKE:g}." in told
+        assert f"“Similar score” is a score gap of at most {ALIKE:g}." in told
 
     def test_a_sample_is_called_one(self, twins):
         assert "All people in these groups were matched." in said(matched_figure([twins["person"]]))
@@ -316,9 +316,9 @@ class TestMatching:
         assert "one is not flagged and the other is flagged." in said(gap_of_pairs_figure([low]))
 
     def test_what_the_table_lacks_is_spoken_of_where_columns_match_people(self, twins):
-        assert "what the table lacks may differ" in said(gap_of_pairs_figure([twins["person"]]))
+        assert "something that is not in the table" in said(gap_of_pairs_figure([twins["person"]]))
         plain = audit([0.1, 0.9] * 60, sensitive_features=["a", "b"] * 60, **QUICK)
-        assert "what the table lacks" not in said(gap_of_pairs_figure([plain]))
+        assert "not in the table" not in said(gap_of_pairs_figure([plain]))
 
 
 class TestSubsets:
@@ -336,7 +336,7 @@ class TestSubsets:
         one = self.with_subsets(twins["person"], [sure, sure, unsure, none])
         figure = subset_figure([one])
         assert (
-            "4 are listed, 3 of them with people enough for a statement on fresh rows; the "
+            "4 are listed, 3 of them with enough people for a statement on fresh rows; the "
             "interval excludes 0 for 2 of them."
         ) in said(figure)
         chart = unescape(figure.panels[0].chart)
@@ -443,7 +443,7 @@ class TestModels:
 
     def test_no_sure_gap_is_counted_where_no_subset_was_searched(self, twins):
         pair = [twins["person"], twins["group"]]
-        words = "listed subsets with a sure gap"
+        words = "listed subsets with a certain gap"
         assert words not in {row["what"] for row in side_by_side(pair).rows}
         searched = [replace(a, subsets=replace(a.subsets, refused=())) for a in pair]
         assert words in {row["what"] for row in side_by_side(searched).rows}

@@ -197,7 +197,9 @@ class TestMatching:
     def test_people_who_are_all_the_same_leave_nothing_to_say(self):
         X = pd.DataFrame({"x": np.zeros(100)})
         second = said(np.linspace(0, 1, 100), ["a", "b"] * 50, X=X)[1]
-        assert second.endswith("Any other pairs would be just as similar, so this says nothing.")
+        assert second.endswith(
+            "Any other pairs would be just as similar, so this carries no information."
+        )
 
     def test_people_scored_by_what_they_are_are_matched_with_their_twins(self):
         X = pd.DataFrame({"x": np.tile(np.linspace(0, 1, 60), 2)})
@@ -293,7 +295,9 @@ class TestMatching:
     ],
 )
 def test_columns_that_give_the_group_away_are_told_in_a_sentence(leak, words):
-    assert leak_sentence(Leak(*leak)).startswith(f"{words} Where it counts in the distance of two ")
+    assert leak_sentence(Leak(*leak)).startswith(
+        f"{words} If it counts in the distance between two "
+    )
 
 
 def test_notes_come_after_the_findings(tmp_path):

@@ -1,1 +1,1 @@
-"""Any model's scores to an audit, a tree of facts."""
+"""Audits of any model's scores, as trees of facts."""

@@ -76,11 +76,11 @@ def find_alternatives(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     baseline : array-like of shape (n_rows,), optional
-        Somebody else's scores or decisions for the same people, such as those of a vendor. All
-        models of ``y_scores`` are then compared with them, under the name "baseline".
+        Scores or decisions of another model for the same people, such as a vendor's. All models of
+        ``y_scores`` are then compared with them, under the name "baseline".
     baseline_threshold : float, optional
         The threshold of ``baseline``, whose scores may then have any range, such as deciles. By
-        default they lie in [0, 1] and have the threshold of the others.
+        default they lie in [0, 1] and have the same threshold as the other models.
     gap_measure : str, default="demographic_parity_gap"
         Name of the gap: ``demographic_parity_gap``, ``true_positive_gap``,
         ``false_positive_gap`` or ``equalized_odds_gap``. It is the largest over pairs of groups.
@@ -111,13 +111,13 @@ def find_alternatives(
 
     Notes
     -----
-    Both models decide on the same people, so a change is known better than either number alone.
-    The decisions of two models leave four cells for each group and label. The people of a group
-    are resampled as a multinomial draw over its cells. Half a person is first added to each cell,
-    because an empty cell is not an impossible one. The intervals are quantiles of the resampled
-    changes. The models share the allowed error, one minus the confidence (Bonferroni), because the
-    smallest gap is picked after looking at all of them. With weights, a group counts as its
-    effective number of people, :math:`(\sum w)^2 / \sum w^2`.
+    Both models decide on the same people, so the change is known more precisely than either number
+    alone. The decisions of two models leave four cells for each group and label. The people of a
+    group are resampled as a multinomial draw over its cells. Half a person is first added to each
+    cell, because an empty cell is not impossible. The intervals are quantiles of the resampled
+    changes. The error probability, one minus the confidence, is divided among the models
+    (Bonferroni), because the smallest gap is picked after looking at all of them. With weights, a
+    group counts as its effective number of people, :math:`(\sum w)^2 / \sum w^2`.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def find_alternatives(
 def _baseline(
     scores: ArrayLike, own: float | None, shared: float, n_rows: int
 ) -> NDArray[np.bool_]:
-    """Return whose score in somebody else's scores is at or above their threshold."""
+    """Return who has a baseline score at or above its threshold."""
     if own is None:
         return np.asarray(read_scores(scores, n_rows=n_rows, name="baseline") >= shared)
     numbers = read_numbers(scores, "baseline")
@@ -294,7 +294,7 @@ def _change(values: FloatArray, resampled: FloatArray, level: float) -> Estimate
 
 
 def _verdict(accuracy: Estimate, gap: Estimate, margin: float) -> tuple[str, tuple[str, ...]]:
-    """Return whether a model is shown to be an alternative, and what is missing or false."""
+    """Return whether a model is shown to be an alternative, and otherwise why not."""
     false = {
         "it is less accurate by more than the margin": (accuracy.high or 0.0) < -margin,
         "its gap is not smaller": (gap.low or 0.0) >= 0.0,

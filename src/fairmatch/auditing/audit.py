@@ -147,37 +147,37 @@ def audit(
         Scores in [0, 1] or 0/1 decisions of any model, probabilities of several classes, or a
         classifier with ``predict_proba``, which then scores ``X``. With ``kind="number"`` these are
         predictions, or a regressor with ``predict``. Rows without a score (NaN) are counted and
-        left out; more than 20 % of them are an error. Leave it out with ``stages``.
+        left out; more than 20 % of them raise an error. Leave it out with ``stages``.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. With several attributes, the groups are the combinations that occur,
-        and each attribute is described by itself too. People whose value is missing, or reads
-        "unknown", form the group "unknown", which is shown but not compared. Estimated groups
-        (`fairmatch.group_probabilities`) have gaps with bounds, and nobody is matched.
+        Group of every row. With several attributes, the groups are the combinations that occur, and
+        each attribute is described by itself too. People whose value is missing, or reads
+        "unknown", form the group "unknown", which is shown but not compared. With estimated groups
+        (`fairmatch.group_probabilities`) gaps have bounds, and nobody is matched.
     X : table or array of shape (n_rows, n_columns), optional
-        What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
-        Missing values are allowed. Without X there are gaps, intervals and the matching by score
-        quantiles.
+        The features of the people: a pandas, polars or pyarrow table, or a NumPy array. Missing
+        values are allowed. Without X there are gaps, intervals and the matching by score quantiles.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes, for error rates, calibration and the joint map. With
         ``kind="number"`` these are the numbers to predict. Relative gaps are in units of their
         standard deviation. Rows without a label are counted and left out of what needs labels; more
-        than 20 % of them are an error.
+        than 20 % of them raise an error.
     by : array-like of shape (n_rows,), or name of a column of X, optional
         Period of every row, such as the year. The rates, ratios and gaps of each period are then
         stated too, with a test of the change between consecutive periods.
     stages : table, or mapping of names to array-likes of shape (n_rows,), optional
         Decisions as 0 and 1, one column for each stage of a procedure in their order, such as
-        applied, interviewed and hired. The audit is that of getting from the first stage to the
-        last, and has the rates and ratios of each stage. A missing value means 0.
+        applied, interviewed and hired. The audit is about getting from the first stage to the last,
+        and also has the rates and ratios of each stage. A missing value means 0.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
     weight_kind : {"survey", "counts"}, default="survey"
-        What the weights are. A survey weight is how much a person counts; the intervals are then
-        based on Kish's effective number of people. A count is how many people a row of an
+        What the weights are. A survey weight says how much a person counts; the intervals are then
+        based on Kish's effective number of people. A count says how many people a row of an
         aggregated table stands for.
     ids : array-like of shape (n_rows,), optional
         Identifier of every row. Rows with the same identifier are one person: intervals, tests and
-        the halves of the subset search then go by person. By default every row is one person.
+        the halves of the subset search are then formed by person. By default every row is one
+        person.
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
@@ -192,8 +192,8 @@ def audit(
         With estimated groups: the true group of some people, and None for the others. They must be
         a random sample.
     keep : collection of str, default=()
-        Columns of X to keep although they identify people or give their group away. A column of
-        that kind that is not listed here is an error.
+        Columns of X to keep although they identify people or reveal their group. Such a column
+        raises an error unless it is listed here.
     kind : {"probability", "number"}, optional
         What the scores are. With "number" they are predictions in units of the target, which select
         nobody. The audit then has gaps of means, of distributions and of matched people, both in
@@ -208,8 +208,8 @@ def audit(
         (``top=0.1`` or ``top="10%"``). People who tie with the last one selected are selected too,
         and a note counts them. The intervals take the score at the cut as given.
     score_range : tuple of two float, optional
-        The least and the greatest possible score, where scores are no probabilities, such as (1,
-        10) for deciles. The threshold is then in that range, and so are means, gaps of scores and
+        The least and the greatest possible score, if scores are not probabilities, such as (1, 10)
+        for deciles. The threshold is then in that range, and so are means, gaps of scores and
         charts. The share of positive labels is stated for each score instead of calibration.
     favourable : {"high", "low"} or a list of classes, default="high"
         Which scores are good for a person. Rates, ratios and gaps are of the favourable outcome.
@@ -217,11 +217,11 @@ def audit(
         With "low" the favourable label is the one that is not ``pos_label``, and the true
         positive rate is the share of people with that label who are selected.
     classes : sequence, optional
-        Of several classes, their order from the lowest to the highest, which is that of the columns
-        of ``y_score``. Without it they have no order.
+        With several classes, their order from the lowest to the highest, which is also the order of
+        the columns of ``y_score``. Without it the classes have no order.
     outcome : str, optional
-        What the selected are called, such as "hired" or "granted bail". The default is "selected",
-        or "not flagged" with ``favourable="low"``.
+        Words for the favourable outcome, such as "hired" or "granted bail". The default is
+        "selected", or "not flagged" with ``favourable="low"``.
     pos_label : default=1
         The label that a high score predicts.
     confidence : float, default=0.95
@@ -245,7 +245,7 @@ def audit(
     model_name : str, default="model"
         What to call the model.
     title, author, date, purpose : str, optional
-        What a reader of the report wants to know first. They are kept as they are given.
+        Texts for the head of the report. They are kept as they are given.
     progress : callable, optional
         Called with the name of each step before it starts.
 
@@ -264,7 +264,7 @@ def audit(
 
     which is 0 for a matching as near as possible, and 1 for one that is no better than random.
     Numbers are scaled to [0, 1], and two different categories are at squared distance 2, as in
-    `fairmatch.people.encoding.TableEncoder`. A gap is a fact about these people. A library cannot
+    `fairmatch.people.encoding.TableEncoder`. A gap is a fact about these people. fairmatch does not
     decide whether it is acceptable.
 
     Gaps of predictions are in units of the target. Their intervals assume that no prediction lies
@@ -278,8 +278,8 @@ def audit(
     >>> print(f"{gap.value} [{gap.low:.2f}, {gap.high:.2f}]")
     0.5 [0.33, 0.65]
 
-    Three classes, of which two are good. Gaps and ratios are about who gets one of them, and
-    ``classes`` has every class by itself:
+    Three classes, of which two are good. Gaps and ratios are about getting one of them, and
+    ``classes`` describes every class by itself:
 
     >>> bands = np.eye(3)[[0, 1, 1, 2] * 30]
     >>> found = audit(bands, sensitive_features=["a", "a", "b", "b"] * 30,
@@ -339,8 +339,8 @@ def audit(
         )
     elif known is not None:
         raise InputError(
-            "known was given, and sensitive_features holds the groups themselves. Leave known out, "
-            "or pass fairmatch.group_probabilities(…) as sensitive_features.",
+            "known was given, but sensitive_features holds the groups themselves. Leave known "
+            "out, or pass fairmatch.group_probabilities(…) as sensitive_features.",
             parameter="known",
         )
     found = _build(data, asked)
@@ -389,7 +389,7 @@ def compare_models(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     X : table or array of shape (n_rows, n_columns), optional
-        What is known of the people.
+        The features of the people.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. With ``kind="number"`` these are the numbers to predict.
     privileged : a group label, or a list of them, optional
@@ -424,8 +424,8 @@ def compare_models(
         raise TypeError(f"compare_models() got an unexpected keyword argument {name!r}")
     for name in settings.keys() & {"model_name", "known", "by", "stages"}:
         raise InputError(
-            f"{name} is for a single model, and models are compared. Audit each of them with "
-            "fairmatch.audit.",
+            f"{name} is for a single model, but compare_models takes several. Audit each of them "
+            "with fairmatch.audit.",
             parameter=name,
         )
     if isinstance(y_scores, FairnessPath):
@@ -442,8 +442,8 @@ def compare_models(
     reference, groups = models[0], models[0].groups
     if groups.memberships is not None:
         raise InputError(
-            "Groups are estimated, and models are compared for people whose group is known. Audit "
-            "each model by itself with fairmatch.audit.",
+            "Groups are estimated, but a comparison of models needs known groups. Audit each "
+            "model by itself with fairmatch.audit.",
             parameter="sensitive_features",
         )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
@@ -523,7 +523,7 @@ def _open(
     for name, own, default in (("pos_label", pos_label, 1), ("privileged", privileged, None)):
         if not settings.scores.decides and own not in (default, None):
             raise InputError(
-                f"{name}={own!r} was given with kind='number', and predictions in units of the "
+                f"{name}={own!r} was given with kind='number', but predictions in units of the "
                 f"target have neither classes nor decisions. Leave {name} out.",
                 parameter=name,
             )
@@ -579,7 +579,7 @@ def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str,
         within = float(ends[0]), float(ends[1])
     if threshold is not None and top is not None:
         raise InputError(
-            f"top={top!r} and threshold={threshold!r} were both given, and each says who is "
+            f"top={top!r} and threshold={threshold!r} were both given, but each says who is "
             "selected. Leave one of them out.",
             parameter="top",
         )
@@ -708,14 +708,14 @@ def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
     """
     if hasattr(model, "predict_proba"):
         raise InputError(
-            f"{type(model).__name__} is a classifier, and kind='number' audits predictions in "
+            f"{type(model).__name__} is a classifier, but kind='number' audits predictions in "
             "units of the target. Pass a regressor, or leave out kind."
         )
     return NUMBER.read(called(model, "predict", X, sensitive_features), name="predict")
 
 
 def called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:
-    """Return what a method of a model returns for the rows. It gets the groups if it takes them."""
+    """Call a method of a model on the rows, with the groups if it takes them."""
     if X is None:
         raise InputError(
             "y_score is an estimator and X is None, but an estimator needs X to score the rows. "
@@ -885,7 +885,7 @@ def _hints(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]:
         ties = f", where {tied:,} people tie" if tied > 1 else ""
         side = "at or above" if settings.favourable == "high" else "below"
         yield (
-            f"The best {asked} were to be selected by rank. That cuts at scores {side} "
+            f"The best {asked} were to be selected by rank. This cuts at scores {side} "
             f"{cut:.6g}{ties}, so {n_selected:,} people are {settings.named_outcome}. The "
             "intervals take this cut as given."
         )
@@ -910,7 +910,7 @@ _NEARLY_ALL, _NEARLY_NONE, _FAR = 0.85, 0.05, 0.15
 
 
 def _alike_notes(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]:
-    """Yield a note on a model that selects nearly everybody, or nearly nobody, of every group."""
+    """Yield a note on a model that selects nearly everybody, or nearly nobody, in every group."""
     labels, rates = data.people.labels, [groups[code].selection_rate for code in data.compared]
     shares = [own.value for own in rates if own.value is not None]
     is_asked = data.settings.top is not None or len(np.unique(data.selected)) == 1
@@ -925,16 +925,16 @@ def _alike_notes(data: Audited, groups: tuple[GroupFacts, ...]) -> Iterable[str]
     if bounds is not None:
         yield (
             f"{bounds} of each group are {data.settings.named_outcome}, and {base:.0%} of the "
-            "people have the favourable label. Gaps are small where nearly everybody is treated "
-            "alike, so small gaps show little here."
+            "people have the favourable label. Gaps are always small if nearly everybody gets "
+            "the same decision, so small gaps mean little here."
         )
 
 
 def _refuse_given(why: str, **given: Any) -> None:
-    """Raise if something was given that does not go with the rest."""
+    """Raise if an argument was given that does not fit the others."""
     for name, value in given.items():
         if value is not None:
-            raise InputError(f"{name} was given, and {why} Leave {name} out.", parameter=name)
+            raise InputError(f"{name} was given, but {why} Leave {name} out.", parameter=name)
 
 
 def _along_number(data: Audited) -> NumberDependence | None:
@@ -956,7 +956,7 @@ def _along_number(data: Audited) -> NumberDependence | None:
 def _number_notes(found: NumberDependence | None) -> Iterable[str]:
     if found is not None:
         yield (
-            "The mean score at a person's number differs from the mean score of all by "
+            "The mean score at a person's number differs from the mean score of everybody by "
             f"{found.value:.4f} on average [{found.low:.4f}, {found.high:.4f}]."
         )
 

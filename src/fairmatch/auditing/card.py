@@ -70,7 +70,7 @@ def _classes(facts: Any, level: str) -> list[str]:
 
 
 def _groups(audit: Any, level: str) -> list[str]:
-    """Return the table of groups, without the columns that nobody has a value in."""
+    """Return the table of groups, without empty columns."""
     names = {
         "selection_rate": f"{audit.outcome} ({level} interval)",
         "mean_score": "mean score",
@@ -102,7 +102,7 @@ def _limits(audit: Any, own: Sequence[str]) -> list[str]:
         f"The numbers describe {audit.n_rows:,} people. They apply to other people only if these "
         "are a random sample of them.",
         "Each interval accounts for sampling error, for one figure at a time. An interval that "
-        "begins at 0 does not show that there is no gap.",
+        "begins at 0 does not prove that there is no gap.",
     ]
     if audit.classes is not None:
         found.append(
@@ -121,7 +121,7 @@ def _limits(audit: Any, own: Sequence[str]) -> list[str]:
     found += [audit.undecided] if audit.undecided else []
     found += [*audit.refusals, *audit.notes]
     found.append(
-        "The card states facts. Whether a gap is acceptable or lawful is for people to judge."
+        "The card states facts. Whether a gap is acceptable or lawful is for people to decide."
     )
     return found
 
@@ -140,7 +140,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Return text that stays text in Markdown: no tag, no link, no new cell and no new line."""
+    """Return text that Markdown shows as it is: no tag, no link, no new cell and no new line."""
     for sign in "\\`*_[]|<>#":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

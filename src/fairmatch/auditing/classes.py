@@ -30,7 +30,7 @@ def read_models(
 ) -> tuple[dict[str, Any], dict[str, ClassScores], Any]:
     """Return scores in one column, those of several classes, and the positive label.
 
-    Of two classes, the column of the favourable class is kept, or that of the positive label.
+    With two classes, the column of the favourable class or of the positive label is kept.
     """
     good = None if isinstance(favourable, str) else favourable
     plain: dict[str, Any] = {}
@@ -48,8 +48,8 @@ def read_models(
             continue
         if good is None:
             raise InputError(
-                f"y_score has {len(known)} classes, and it is not known which of them are good for "
-                "a person. Name them, such as favourable=['Low', 'Medium'].",
+                f"y_score has {len(known)} classes, but it is not known which of them are good "
+                "for a person. Name them, such as favourable=['Low', 'Medium'].",
                 parameter="favourable",
             )
         codes = None
@@ -58,7 +58,7 @@ def read_models(
         several[name] = ClassScores(scores, outcome, codes)
     if len({own.outcome.classes for own in several.values()}) + bool(several and plain) > 1:
         raise InputError(
-            "The models have different classes, and only models of the same classes can be "
+            "The models have different classes, but only models of the same classes can be "
             "compared. Pass scores with the same columns.",
             parameter="y_scores",
         )

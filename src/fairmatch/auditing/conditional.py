@@ -1,4 +1,4 @@
-"""People with the same given factors compared: adjusted differences, tests and strata."""
+"""Comparisons of people with the same given factors: adjusted differences, tests and strata."""
 
 from __future__ import annotations
 

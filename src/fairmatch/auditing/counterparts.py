@@ -1,4 +1,4 @@
-"""People beside one person: the nearest, the matched, and the nearest with another decision."""
+"""Counterparts of a person: the nearest, the matched, and the nearest with another decision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fairmatch.people.leaks import find_leaks
 from fairmatch.people.people import IndexArray
 
 Value = str | float | None
-# At least so many people make a prototype, so that it shows no single person.
+# A prototype needs at least this many people, so that it shows no single person.
 LEAST_PROTOTYPE = 10
 # People of each group among whom matched counterparts are sought.
 _SAMPLE = 1000
@@ -61,7 +61,7 @@ class Differing:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """Another person, or the prototype of several, beside the person explained."""
+    """Another person, or the prototype of several, to compare with the explained person."""
 
     group: str  #: The group.
     score: float  #: The score; of a prototype, the median score.
@@ -77,7 +77,7 @@ class Counterpart:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A person's decision, beside the plain model's and beside other people's.
+    """A person's decision, compared with the plain model's and with other people's.
 
     ``print`` shows sentences, `to_dict` returns the facts, and notebooks show a card.
     """
@@ -100,12 +100,12 @@ class Explanation:
     #: features, among real people, at which the decision differs. None if there is nobody.
     flip: Counterpart | None
     outcome: str = "selected"  #: What the selected are called.
-    #: Medians of the ten nearest people, or of ``prototype`` of them, of every other group that has
-    #: so many. A letter shows these and no single person.
+    #: Medians of the ten (or ``prototype``) nearest people of every other group that has as many. A
+    #: letter shows these and no single person.
     prototypes: tuple[Counterpart, ...] = ()
-    #: The same of people of the own group with the other decision.
+    #: The same for people of the person's own group with the other decision.
     flip_prototype: Counterpart | None = None
-    n_other: int = 0  #: How many people of the own group have the other decision.
+    n_other: int = 0  #: How many people of the person's group have the other decision.
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values."""
@@ -167,7 +167,7 @@ class Explanation:
         path : str or Path
             The file, which should end in .html. A browser prints it.
         sender : str, optional
-            Who writes.
+            Sender of the letter.
 
         Notes
         -----
@@ -193,7 +193,7 @@ class Explanation:
             told = "would have been different" if changed else "would have been the same"
             decision = "" if self.selected is None else f" The decision {told}."
             parts.append(
-                "<p>The model takes care to treat groups of people alike. Without that, your "
+                "<p>The model was built to treat groups of people alike. Without this, your "
                 f"score would have been {_written(self.plain_score)}.{decision}</p>"
             )
         # One side of A4 has room for so many tables, and for fewer rows in each if there are more.
@@ -265,7 +265,7 @@ class Neighbourhood:
     Parameters
     ----------
     table : Table
-        What is known of the people.
+        The features of the people.
     groups : Groups
         Their groups.
     scores, plain : array of shape (n_rows,)
@@ -277,7 +277,7 @@ class Neighbourhood:
     high : bool
         Whether scores at or above the threshold are selected, rather than those below.
     outcome : str
-        What the selected are called.
+        Words for the favourable outcome.
     """
 
     def __init__(
@@ -448,7 +448,7 @@ class Neighbourhood:
     def _beside(
         self, row: int, rows: IndexArray, near: FloatArray, is_prototype: bool
     ) -> Counterpart:
-        """Return one person, or the medians of several, beside the person in a row."""
+        """Return one person, or the medians of several, compared with the person in a row."""
         return Counterpart(
             group=str(self.groups.labels[self.groups.codes[rows[0]]]),
             score=float(np.median(self.scores[rows])),

@@ -41,7 +41,7 @@ from fairmatch.measures.registry import Measure
 from fairmatch.people.checks import FloatArray, check_length, is_missing, read_column
 from fairmatch.people.groups import Groups, listed
 
-UNMATCHED = "The groups are probabilities, and only people whose group is known can be matched."
+UNMATCHED = "The groups are probabilities, but only people whose group is known can be matched."
 
 _METHOD = (
     "weighted by the probabilities of the groups; assumes that scores and groups are independent "
@@ -163,7 +163,7 @@ class _Answers:
         return unit, 1.0 if measure.unit == "share" else self.data.width / unit
 
     def answer(self, measure: Measure, gap: Gap) -> EstimatedGap:
-        """Return the three answers about the largest gap, and what thresholding would say."""
+        """Return the three answers about the largest gap, and the one by thresholding."""
         parts, pairs = self.parts(measure), self.expanded.pairs
         most = self._unit(measure)[1]
         level, sharp, outer = self.expanded.pair_confidence, [], []
@@ -235,9 +235,9 @@ def _read_known(known: Any, data: Audited) -> NDArray[np.intp] | None:
     strange = column[(codes < 0) & ~is_missing(column)]
     if len(strange):
         raise GroupError(
-            f"known holds {strange.tolist()[0]!r}, and the groups are {listed(labels)}. "
-            "Name the group of a person as its column of probabilities is named, and leave the "
-            "others missing.",
+            f"known holds {strange.tolist()[0]!r}, but the groups are {listed(labels)}. Write a "
+            "person's group like the name of its column of probabilities, and leave the others "
+            "missing.",
             parameter="known",
         )
     return codes
@@ -267,7 +267,7 @@ def _notes(facts: EstimatedFacts, data: Audited) -> Iterable[str]:
     """Yield what a reader should know about estimated groups."""
     yield (
         f"The groups of {facts.n_people:,} people are probabilities, and gaps are weighted by "
-        "them. That is right if scores and groups are independent given the probabilities."
+        "them. This is right if scores and groups are independent given the probabilities."
     )
     if not facts.gaps:
         return
@@ -298,6 +298,6 @@ def _notes(facts: EstimatedFacts, data: Audited) -> Iterable[str]:
         )
     if first.thresholded is not None:
         yield (
-            "What thresholding would have said: if everybody belonged to the most probable group, "
-            f"the gap would be {first.thresholded:.4f}. It may be too large or too small."
+            "Thresholding would give another answer: if everybody belonged to the most probable "
+            f"group, the gap would be {first.thresholded:.4f}. It may be too large or too small."
         )

@@ -145,15 +145,15 @@ def explain(
     outcome: str | None = None,
     pos_label: Hashable = 1,
 ) -> Explanation | list[Explanation]:
-    r"""Explain decisions: the plain model's, those of people alike, and who would flip them.
+    r"""Explain decisions by the plain model's decision and by comparable people.
 
     Parameters
     ----------
     model : fitted estimator, or array of scores
-        The model, of two classes. Regressors predict numbers and have no decisions. Of several
-        classes, pass the probabilities of one.
+        A model of two classes, or a regressor, which has no decisions. For several classes, pass
+        the probabilities of one of them.
     X : table or array of shape (n_rows, n_columns)
-        The people among whom counterparts are sought. Models keep no people.
+        The people among whom counterparts are searched. A model does not store people.
     rows : int, sequence of int or mask of shape (n_rows,)
         Whom to explain, by row of X, counted from 0. A mask of booleans gives the rows in which it
         is True.
@@ -167,14 +167,14 @@ def explain(
     n_nearest : int, default=3
         How many of the nearest people of each other group to show.
     prototype : int, optional
-        Show medians of this many nearest people, at least 10, instead of single people. A group
-        with fewer people is then not shown.
+        Show medians of this many nearest people, at least 10, instead of single people. Groups with
+        fewer people are then not shown.
     threshold : float, default=0.5
         A score at or above the threshold is a selection.
     favourable : {"high", "low"}, default="high"
         With "low", people below the threshold are selected.
     outcome : str, optional
-        What the selected are called, such as "hired".
+        Words for the favourable outcome, such as "hired".
     pos_label : default=1
         The label that a high score predicts. If the model does not know it, its last class is
         used.

@@ -72,7 +72,7 @@ class FeatureCost:
 
 @dataclass(frozen=True)
 class About:
-    """What people want to know of an audit before they read it."""
+    """Title, author, date and purpose of an audit."""
 
     #: The texts as they were given, or None where none was given.
     title: str | None = None
@@ -132,7 +132,7 @@ class GroupFacts:
 
     @property
     def estimates(self) -> list[Estimate]:
-        """Everything that is stated with an interval, or refused."""
+        """Everything that is stated with an interval, or not stated for a reason."""
         found = [self.selection_rate, self.mean_score, self.base_rate, self.accuracy]
         found += [self.true_positive_rate, self.false_positive_rate, self.auc]
         return [fact for fact in found if fact is not None]
@@ -158,20 +158,20 @@ class Gap:
     groups: tuple[str, str] | None = None  #: The two groups. It is None where no statement is made.
     #: The group that is better off, for gaps that have a direction and are not 0.
     favoured: str | None = None
-    #: What the value would average if the groups did not differ. A largest gap over pairs of groups
-    #: is never 0, and least so with many small groups.
+    #: The average of the value if the groups did not differ. The largest gap over pairs of groups
+    #: is never 0 by chance, and is large with many small groups.
     expected: float | None = None
-    #: The smallest true gap between these two groups that so many people would show with a
+    #: The smallest true gap between these two groups that this many people would reveal with a
     #: probability of 80 %. It is None for distances between distributions.
     detectable: float | None = None
     #: For the gap of matched people: the excess over the gap of permuted groups, at the least and
     #: at the greatest mean gap of all matchings that are as good as the nearest. The value is the
     #: first of them, and the limits go around both.
     ends: tuple[float, float] | None = None
-    #: The least and the greatest mean gap themselves. They are never 0, even if group plays no
-    #: part, so they say nothing without ``raw_expected``.
+    #: The least and the greatest mean gap themselves. They are never 0, even if the group plays no
+    #: part, so they are meaningful only next to ``raw_expected``.
     raw: tuple[float, float] | None = None
-    #: What the two would average if group played no part.
+    #: The averages of the two if the group played no part.
     raw_expected: tuple[float, float] | None = None
     #: Where there are people without a group: the smallest and the largest gap over all ways in
     #: which they could belong to the compared groups. It is None for gaps that have no such range,
@@ -216,7 +216,7 @@ class Change:
     #: The second difference minus the first. The interval and the test take the people of the two
     #: periods as different people, and the interval holds for this change by itself.
     change: Estimate
-    p_value: float  #: Of the test that the difference does not change.
+    p_value: float  #: P-value of the test that the difference does not change.
     p_adjusted: float = 1.0  #: The p-value adjusted for the number of changes (Holm).
 
 
@@ -375,7 +375,7 @@ class NearestFair:
 
 @dataclass(frozen=True)
 class Reach:
-    """The share of a group's people who have a near person in another group, scored alike."""
+    """The share of a group's people with a near person in another group who has a similar score."""
 
     #: The group whose people are counted, and the group that is searched for near people.
     group: str
@@ -384,8 +384,8 @@ class Reach:
     #: the two groups, counted by their weights, have a person of the other group within this
     #: distance.
     distance: float
-    score_gap: float  #: Difference up to which two scores count as alike.
-    share: Estimate  #: Share of the group's people who have a near person who is scored alike.
+    score_gap: float  #: Difference up to which two scores count as similar.
+    share: Estimate  #: Share of the group's people who have a near person with a similar score.
     has_near: Estimate  #: Share of the group's people who have a near person.
 
 
@@ -397,7 +397,7 @@ class Transport:
     cost: float
     #: The same if tied scores are matched at greatest cost. It equals `cost` without ties.
     cost_high: float
-    undetermined: float  #: Share of the mass for which tied scores leave the partners open.
+    undetermined: float  #: Share of the mass for which ties do not determine the partners.
     #: Cost of the nearest matching of the same people (the marginal optimal transport map).
     smallest: float
     random: float  #: Expected cost of a random matching of the same people.
@@ -415,13 +415,13 @@ class Transport:
 
     @property
     def shown(self) -> str:
-        """The relative cost as text, with its range where tied scores leave it open."""
+        """The relative cost as text, with its range where tied scores do not determine it."""
         low, high = self.relative, self.relative_high
         if low is None:
             return "not stated"
         if high is None or f"{high:.2f}" == f"{low:.2f}":
             return f"{low:.2f}"
-        return f"{low:.2f} to {high:.2f} (tied scores leave it open)"
+        return f"{low:.2f} to {high:.2f} (range because of tied scores)"
 
 
 @dataclass(frozen=True)
@@ -461,7 +461,7 @@ class MatchedScores:
 
 @dataclass(frozen=True)
 class Matching:
-    """Who the model treats like whom, on a random sample of two groups."""
+    """Whom the model treats alike, in a random sample of two groups."""
 
     n_sampled: tuple[int, int]  #: Number of people of each group in the sample.
     is_sample: bool  #: False if the sample holds everybody.
@@ -477,8 +477,8 @@ class Matching:
     #: The nearest matching that treats matched people as alike as possible. It is None without
     #: features, or if it could not be proven.
     nearest_fair: NearestFair | None = None
-    #: For each of the two groups, the share of people with a near person who is scored alike. It is
-    #: empty without features.
+    #: For each of the two groups, the share of people with a near person who has a similar score.
+    #: It is empty without features.
     reach: tuple[Reach, ...] = ()
 
 
@@ -592,7 +592,7 @@ class Individuals:
         return sorted(found, key=lambda k: -pairs.mass[k])
 
     def most_unlike(self, n_pairs: int = 10, *, matching: str | None = None) -> list[int]:
-        """Return the positions of the pairs whose people are farthest apart.
+        """Return the positions of the pairs whose people are least similar.
 
         Parameters
         ----------
@@ -666,10 +666,10 @@ class HalfSpaces:
 
 @dataclass(frozen=True)
 class SubsetScan:
-    """Where the model treats the groups differently, even if it does not overall."""
+    """Subsets in which the model treats the groups differently, even if it does not overall."""
 
-    #: The subsets, with the surest first: the order is that of the lower limit of the excess over
-    #: the gap of everybody.
+    #: The subsets, sorted by the lower limit of the excess over the gap of everybody, the largest
+    #: first.
     subsets: tuple[SubsetGap, ...]
     n_examined: int  #: Number of subsets examined.
     min_rows: int  #: How many people of each group a subset needs among the rows that are searched.
@@ -677,7 +677,7 @@ class SubsetScan:
     n_search: int
     n_confirm: int
     half_spaces: HalfSpaces  #: Gaps in random half-spaces.
-    refused: tuple[str, ...] = ()  #: What was not examined, and why.
+    refused: tuple[str, ...] = ()  #: Which subsets were not examined, and why.
 
 
 Kind = TypeVar("Kind", bound="JsonFacts")
@@ -833,21 +833,22 @@ class ConditionalFacts(ConditionalGap):
     adjusted: Estimate  #: ``value`` with an approximate interval.
     #: Mantel and Haenszel's common odds ratio; None for predictions, or where it is not finite.
     odds_ratio: Estimate | None
-    #: Of the Cochran-Mantel-Haenszel test that groups make no difference within strata, and of the
-    #: Breslow-Day test that the odds ratio is the same in all strata. The latter is about strata in
-    #: which each of the four expected counts is at least 5, and None if there are fewer than two.
+    #: P-values of the Cochran-Mantel-Haenszel test that groups make no difference within strata,
+    #: and of the Breslow-Day test that the odds ratio is the same in all strata. The latter uses
+    #: strata in which each of the four expected counts is at least 5, and is None if there are
+    #: fewer than two.
     p_value: float | None
     p_homogeneous: float | None
     #: The adjusted difference on a log scale, as a share of the reference group's level. None for
     #: decisions, and where a prediction is not positive.
     percent: Estimate | None
-    #: Number of strata that the Breslow-Day test is about. None for predictions.
+    #: Number of strata in the Breslow-Day test. None for predictions.
     n_homogeneous: int | None = None
 
 
 @dataclass(frozen=True)
 class EstimatedGap:
-    """The answers about one gap between groups that are known only as probabilities."""
+    """What is known about one gap between groups that are known only as probabilities."""
 
     #: Name of the measure in `fairmatch.measures`, and the paper's symbol.
     name: str
@@ -862,7 +863,7 @@ class EstimatedGap:
     #: Confidence limits of the bounds.
     low_limit: float
     high_limit: float
-    #: The gap by people whose group is known, made more precise by the probabilities. It is None
+    #: The gap among people whose group is known, made more precise by the probabilities. It is None
     #: where too few groups are known.
     calibrated: Estimate | None = None
     #: What the gap would be if everybody belonged to the most probable group. It is no estimate of
@@ -872,7 +873,7 @@ class EstimatedGap:
 
 @dataclass(frozen=True)
 class EstimatedFacts:
-    """What is known of gaps between groups that are known only as probabilities."""
+    """What is known about gaps between groups that are known only as probabilities."""
 
     n_people: int  #: Number of people, each of whom has a probability of every group.
     #: Number of cells of people with similar probabilities within which the bounds hold, and the
@@ -890,10 +891,10 @@ class EstimatedFacts:
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard deviation in which relative gaps of predictions are taken."""
+    """The standard deviation that is the unit of relative gaps of predictions."""
 
-    #: One of "target", "predictions". What it is the standard deviation of: the target, or the
-    #: predictions if there is no target.
+    #: One of "target", "predictions". Whose standard deviation it is: the target's, or the
+    #: predictions' if there is no target.
     of: str
     #: The standard deviation, in units of the target. If it is 0, there are no relative gaps.
     value: float
@@ -978,7 +979,7 @@ class Audit(JsonFacts):
     selection_ratio: Estimate
     #: Every gap that the data allow. With more than two groups, each is the largest over pairs.
     gaps: tuple[Gap, ...]
-    #: Who is treated like whom, and how far apart they are, for each pair of groups matched.
+    #: Whom the model treats alike, and how similar they are, for each pair of matched groups.
     matchings: tuple[Matching, ...]
     subsets: SubsetScan | None  #: The subsets with the largest gaps. It is None without features.
     #: The rows of the people sampled. It is None where they were left out or nobody was matched.
@@ -1000,15 +1001,15 @@ class Audit(JsonFacts):
     #: or above the threshold are selected; with "low", people below it. Rates and ratios are of the
     #: selected.
     favourable: str = "high"
-    #: What the selected are called, such as "selected", "not flagged" or "granted bail".
+    #: Words for the favourable outcome, such as "selected", "not flagged" or "granted bail".
     outcome: str = "selected"
     about: About = field(default_factory=About)  #: Title, author, date and purpose.
     #: One of "survey", "counts". What the weights are. It is None where every row is one person.
     weights: str | None = None
     #: How every column of the table is read. It is empty where the audit read no file.
     columns: tuple[ColumnRole, ...] = ()
-    leaks: tuple[Leak, ...] = ()  #: Columns that describe people and give their group away.
-    notes: tuple[str, ...] = ()  #: What a reader should know about how the table was read.
+    leaks: tuple[Leak, ...] = ()  #: Columns that describe people and reveal their group.
+    notes: tuple[str, ...] = ()  #: Notes on how the table was read.
     #: Selection and scoring rates with their impact ratios, by category of each attribute and of
     #: all attributes crossed, as bias audits are filed. It is empty for predictions.
     impact: tuple[ImpactTable, ...] = ()
@@ -1061,14 +1062,14 @@ class Audit(JsonFacts):
 
         Notes
         -----
-        An audit knows everybody in its table as long as it lives. Read from a file, it knows the
-        people in ``individuals``, who may be a sample, and no plain model.
+        An audit in memory knows everybody in its table. An audit that was read from a file knows
+        only the people in ``individuals``, who may be a sample, and no plain model.
         """
         near = self._neighbourhood()
         return near.explain(near.row_of(id), n_nearest=n_nearest, prototype=prototype)
 
     def _neighbourhood(self) -> Neighbourhood:
-        """Return the people behind the audit: everybody, or the sample of a file."""
+        """Return the people behind the audit: everybody, or the sample in a file."""
         if self.classes is not None:
             raise InputError(
                 f"explain and {len(self.classes.names)} classes do not combine: it explains the "
@@ -1139,7 +1140,7 @@ class Audit(JsonFacts):
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Why some statements are not made, each reason once."""
+        """The reasons why some statements are not made, each reason once."""
         facts: list[Estimate | Gap | Matching] = [self.selection_ratio, *self.gaps]
         facts += self.matchings
         for group in self.groups:
@@ -1166,7 +1167,7 @@ class Audit(JsonFacts):
         for group in self.groups:
             if group.n_rows < min_cell and group.mean_score.value is not None:
                 raise InputError(
-                    f"min_cell={min_cell} withholds the group {group.label!r}, and gaps rest on "
+                    f"min_cell={min_cell} withholds the group {group.label!r}, but gaps depend on "
                     f"it. Audit with min_group_size={min_cell}.",
                     parameter="min_cell",
                 )
@@ -1204,7 +1205,7 @@ class Audit(JsonFacts):
         path : str or Path, optional
             Where to write it. Hugging Face and skops call the file README.md.
         limits : sequence of str, optional
-            Further limits of use, which stand before those that follow from the audit.
+            Further limits of use. They come before those that follow from the audit.
 
         Examples
         --------
@@ -1385,7 +1386,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Search:
-    """How the models of a search were made. With this, a search can be documented and repeated."""
+    """How the models of a search were made, so that the search can be documented and repeated."""
 
     version: str  #: Version of fairmatch.
     seed: int  #: Seed of the split, the training and the intervals.
@@ -1412,14 +1413,14 @@ class Search:
         return (
             f"Every model{' trained here' if given else ', the baseline too,'} uses a person's "
             "group to predict."
-            + f" {needing} cannot do without it. The others can be trained to."
+            + f" {needing} cannot predict without it. The others can be trained to do so."
             * bool(needing)
         )
 
 
 @dataclass(frozen=True)
 class Alternatives(JsonFacts):
-    """A baseline, and everything that was tried to find a model with a smaller gap.
+    """A baseline, and all models that were tried to find a smaller gap.
 
     Made by `fairmatch.find_alternatives`.
     """
@@ -1453,7 +1454,7 @@ class Alternatives(JsonFacts):
 
     @property
     def possible(self) -> Sequence[Alternative]:
-        """The models with a gap shown to be smaller, and as accurate only by estimate."""
+        """The models shown to have a smaller gap, and within the margin only by estimate."""
         return _by_gap(
             one
             for one in self.tried
@@ -1494,7 +1495,7 @@ class Alternatives(JsonFacts):
         if self.found:
             reason = "of the alternatives found"
         elif self.possible:
-            reason = "of the models that are as accurate by estimate, with a gap smaller for sure"
+            reason = "of the models shown to have a smaller gap and as accurate by estimate"
         else:
             reason = "of the models tried, whatever their accuracy"
             if any(not one.decides for one in self.tried) and shown[0].decides:
@@ -1535,8 +1536,8 @@ class Alternatives(JsonFacts):
         if count == 0:
             return ""
         return (
-            f" {_models(count)} {'has' if count == 1 else 'have'} a gap that is smaller for "
-            f"sure and an accuracy within {self.margin:g} by estimate, but not for sure."
+            f" {_models(count)} {'has' if count == 1 else 'have'} a gap that is shown to be "
+            f"smaller, and an estimated accuracy within {self.margin:g} that is not shown."
         )
 
     def __repr__(self) -> str:
@@ -1567,7 +1568,7 @@ _TESTS = ("below_four_fifths", "p_value", "p_adjusted", "standard_deviations",
 
 
 class _Suppressor:
-    """Facts without numbers of people from 1 to ``least`` - 1, and without what tells them.
+    """Facts without numbers of people from 1 to ``least`` - 1, and without what would reveal them.
 
     Groups of fewer people are left out of the lists and of the totals. A rate is withheld if fewer
     people are on one of its sides, and so is whatever would reveal it: ratios, gaps, tests and the
@@ -1613,7 +1614,7 @@ class _Suppressor:
         return treated if rule is None else rule(fact, treated)
 
     def told(self, text: Any) -> Any:
-        """Return sentences in which small numbers of people are not stated."""
+        """Return sentences without small numbers of people."""
         if not isinstance(text, str):
             return text and tuple(map(self.told, text))
 
@@ -1637,7 +1638,7 @@ class _Suppressor:
         return None if counts is None else self.least * round(counts / self.least)
 
     def rate(self, fact: Any, size: float) -> Any:
-        """Return a rate of so many people, or why it is withheld."""
+        """Return a rate of this many people, or why it is withheld."""
         if fact is None or fact.value is None:
             return fact
         hits = fact.value * size
@@ -1656,7 +1657,7 @@ class _Suppressor:
         }
 
     def part(self, before: Any, after: Any) -> Any:
-        """Withhold groups, and the ratios and gaps that rest on rates that are withheld."""
+        """Withhold groups, and the ratios and gaps that depend on withheld rates."""
         changed = self.withheld(before, after)
         hidden = {label for label, rates in changed.items() if "selection_rate" in rates}
         gone = set().union(*changed.values())
@@ -1685,7 +1686,7 @@ class _Suppressor:
         )
 
     def audit(self, before: Audit, after: Audit) -> Audit:
-        """Withhold what groups, categories, periods and stages would tell by subtraction."""
+        """Withhold what groups, categories, periods and stages would reveal by subtraction."""
         small = [group for group in before.groups if group.n_rows < self.least]
         notes = [
             f"Numbers of people from 1 to {self.least - 1} are withheld, and so are rates that "
@@ -1720,7 +1721,7 @@ class _Suppressor:
         }
         notes += [
             f"{name.capitalize()} are left out: some of them have groups or rates of fewer than "
-            f"{self.least} people, and the others would give these away."
+            f"{self.least} people, and the others would reveal these."
             for name, is_fine in fine.items()
             if not is_fine
         ]
@@ -1842,7 +1843,7 @@ class _Suppressor:
         return replace(after, n_missing=self.rounded(before.n_missing))
 
     def table(self, before: ImpactTable, after: ImpactTable) -> ImpactTable:
-        """Withhold small categories, small numbers selected, and what rests on them."""
+        """Withhold small categories, small numbers selected, and what depends on them."""
         kept = [own for own in after.categories if own.n_people >= self.least]
         few = [self.few(own.n_selected or 0, own.n_people - (own.n_selected or 0)) for own in kept]
         hidden = {own.category for own, is_few in zip(kept, few, strict=True) if is_few}
@@ -1868,7 +1869,7 @@ class _Suppressor:
         )
 
     def class_group(self, before: ClassGroup, after: ClassGroup) -> ClassGroup:
-        """Withhold all shares of a group if one is withheld: the others would tell it."""
+        """Withhold all shares of a group if one is withheld: the others would reveal it."""
 
         def shares(rates: dict[str, Estimate], size: float) -> dict[str, Estimate]:
             kept = {name: self.rate(own, size) for name, own in rates.items()}
@@ -1885,7 +1886,7 @@ class _Suppressor:
         )
 
     def classes(self, before: ClassFacts, after: ClassFacts) -> ClassFacts:
-        """Withhold groups of few people, and cells and gaps that rest on withheld shares."""
+        """Withhold groups of few people, and cells and gaps that depend on withheld shares."""
         groups = tuple(own for own in after.groups if own.n_rows >= self.least)
         stated = {
             (own.label, label)

@@ -59,7 +59,7 @@ def audit_files(
     """Audit the scores in one or several tables of the same people."""
     if not roles.scores and not models and not stages:
         raise InputError(
-            "Neither a column of scores nor a saved model was named, and an audit needs scores. "
+            "Neither a column of scores nor a saved model was named, but an audit needs scores. "
             "Name one of the two."
         )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
@@ -95,7 +95,7 @@ def audit_files(
         roles.scores or not models
     ):  # fmt: skip
         raise InputError(
-            f"{len(classes)} classes are named, and {len(roles.scores)} columns of scores. Name "
+            f"{len(classes)} classes are named, but {len(roles.scores)} columns of scores. Name "
             "one column for each class, in the same order, or one column with the class of each "
             "person.",
             parameter="classes",
@@ -173,8 +173,8 @@ def audit_files(
     favoured: list[Any] | None = None if privileged is None else list(privileged)
     if favoured and is_real:
         raise InputError(
-            f"privileged={favoured} was given with kind='number', and numeric predictions flip no "
-            "decisions. Leave it out.",
+            f"privileged={favoured} was given with kind='number', but numeric predictions have no "
+            "decisions to flip. Leave it out.",
             parameter="privileged",
         )
     if favoured and len(attributes) == 1:  # else the name of a group lists several values
@@ -182,8 +182,8 @@ def audit_files(
         favoured = [find_value(values, written, "privileged") for written in favoured]
     if by is not None and len(scores) > 1:
         raise InputError(
-            f"by={by!r} was given with {len(scores)} models, and periods are those of one model. "
-            "Audit each model by itself.",
+            f"by={by!r} was given with {len(scores)} models, but an audit by period is for one "
+            "model. Audit each model by itself.",
             parameter="by",
         )
     if by is not None:
@@ -233,7 +233,7 @@ def _favourable(good: Any, classes: Sequence[Any]) -> list[Any]:
     """Return which of several classes are good for a person."""
     if good is None:
         raise InputError(
-            f"There are {len(classes)} classes, and it is not known which of them are good for a "
+            f"There are {len(classes)} classes, but it is not known which of them are good for a "
             f"person. Name them, such as {classes[-1]}.",
             parameter="favourable",
         )
@@ -275,8 +275,8 @@ def _accepted_words(
 ) -> dict[str, str | None]:
     """Return the word that means acceptance in each column of decisions, typed as COL=VALUE.
 
-    A VALUE alone is for all columns without a word of their own. Stages that are 0 and 1 already,
-    such as the column of the applicants, need none.
+    A VALUE without a column applies to all columns without a word of their own. Stages that are 0
+    and 1 already, such as the column of the applicants, need none.
     """
     words: dict[str, str] = {}
     names = list(table.columns)
@@ -313,9 +313,9 @@ def _numbers(
         advice = "Leave it out if these are scores."
         if len({str(value).strip().casefold() for value in values}) == 2:
             shown = ", ".join(repr(str(value)) for value in values[:5])
-            advice = "Some differ only in capitals or spaces: write them alike."
+            advice = "Some differ only in capitals or spaces: spell them the same way."
         raise InputError(
-            f"accepted={accepted!r} was given, and column {column.name!r} holds more than two "
+            f"accepted={accepted!r} was given, but column {column.name!r} holds more than two "
             f"values ({shown}). Decisions have two values. {advice}",
             parameter="accepted",
         )
@@ -333,7 +333,7 @@ def _numbers(
         return np.where(column.notna(), (column == yes).astype(float), np.nan)
     if 1 <= len(values) <= 2:
         raise InputError(
-            f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
+            f"Column {column.name!r} holds words ({shown}), but scores are numbers. If the words "
             f"are decisions, name the one that means yes: {typed}.",
             parameter="accepted",
         )
@@ -392,7 +392,7 @@ def _signed(found: Audit, path: str, accepted: str | None, read: RoleTable) -> A
             words = f" {MISSING_WORDS}" if Path(path).suffix.lower() == ".csv" else ""
             notes.append(
                 f"For {column.n_missing:,} people {column.name!r} is missing. They are shown as "
-                f"unknown, and are compared with nobody.{words}"
+                f"unknown, but are compared with nobody.{words}"
             )
     found = replace(found, columns=read.columns, notes=tuple(notes))
     return from_source(found, Path(path).name, digest, read.named("sensitive"), settings)
@@ -401,7 +401,7 @@ def _signed(found: Audit, path: str, accepted: str | None, read: RoleTable) -> A
 def from_source(
     found: Audit, name: str, digest: str, attributes: Sequence[str], settings: Mapping[str, Any]
 ) -> Audit:
-    """Return an audit that records where the people are from, and how they were read."""
+    """Return an audit that records the source of the people, and how they were read."""
 
     def named(tables: tuple[ImpactTable, ...]) -> tuple[ImpactTable, ...]:
         """Name a single attribute; several are named already."""

@@ -32,7 +32,7 @@ from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.weights import Weights
 
 ROUNDED = 9
-"""Digits of a score, or of a difference of two, that are more than rounding errors."""
+"""Number of digits of a score, or of a difference of two, that are not rounding errors."""
 
 
 def score_edges(data: Audited) -> tuple[float, ...]:
@@ -61,7 +61,7 @@ def describe_groups(data: Audited) -> tuple[GroupFacts, ...]:
 
 
 def base_label(data: Audited) -> str | None:
-    """Return the label of the group whose selection rate others are divided by."""
+    """Return the label of the group by whose selection rate others are divided."""
     return None if data.base is None else data.labels[data.base]
 
 
@@ -156,7 +156,7 @@ def _auc(
     shares = _share_below(above, negative, others), 1.0 - _share_below(negative, above, below)
     first, second = below.moments(shares[0]), others.moments(shares[1])
     error = float(np.sqrt(first.variance / first.size + second.variance / second.size))
-    if error == 0.0:  # perfectly ranked or constant scores: the data do not show how sure that is
+    if error == 0.0:  # perfectly ranked or constant scores: the data do not show the error
         return Estimate(first.mean)
     value = first.mean
     half = float(ndtri((1 + data.settings.confidence) / 2)) * error / (value * (1.0 - value))
@@ -204,8 +204,8 @@ def _calibration(
 def selection_ratio(data: Audited) -> Estimate:
     """Return the smallest ratio of a selection rate to that of the group that ratios refer to.
 
-    It is the smallest over all pairs of a group and a group that may be referred to. So the limits
-    are the smallest of the limits of these pairs, which hold at once.
+    It is the smallest over all pairs of a group and a possible reference. So its limits are the
+    smallest of the limits of these pairs, which hold at once.
     """
     if not data.decides:
         return Estimate(None)
@@ -218,7 +218,7 @@ def selection_ratio(data: Audited) -> Estimate:
     highest = max(rates[code] for code in data.bases)
     if highest == 0.0:
         who = data.settings.named_outcome
-        return Estimate(None, refused=f"Nobody is {who}, so the selection rates have no ratio.")
+        return Estimate(None, refused=f"Nobody is {who}, so selection rates have no ratio.")
     value = min(min(rates.values()) / highest, 1.0)
     if len(data.compared) > MANY_GROUPS:  # one Wilson interval for each group, which hold at once
         level = 1.0 - (1.0 - data.settings.confidence) / len(counts)
@@ -248,7 +248,7 @@ def selection_ratio(data: Audited) -> Estimate:
 def _correlation(data: Audited, pair: tuple[int, int], rates: Mapping[int, float]) -> float:
     """Return the correlation of two selection rates, which have the same people in part.
 
-    A person counts in both groups if she may belong to either, or has rows of both.
+    A person counts in both groups if they may belong to either, or have rows of both.
     """
     persons, mass = data.weights.persons, data.weights.values
     if persons is None or mass is None:
@@ -262,8 +262,8 @@ def _correlation(data: Audited, pair: tuple[int, int], rates: Mapping[int, float
 
 
 NO_BASE = (
-    "Every group has less than 2% of the people, so there is none to compare the others with. Name "
-    "one as the reference group."
+    "Every group has less than 2% of the people, so none can serve as the reference. Name one as "
+    "the reference group."
 )
 """Why there is no ratio where no group may be referred to."""
 
@@ -322,7 +322,7 @@ def take_gaps(
 def _gaps(
     data: Audited, measure: Measure, pairs: Sequence[GroupPair]
 ) -> dict[tuple[int, int], Gap]:
-    """Return the gaps of pairs, without those that matter neither by themselves nor for limits."""
+    """Return the gaps of pairs, except those that affect neither the result nor its limits."""
     values = {pair: measure.between(data.scored, pair.codes) for pair in pairs}
     gaps: dict[tuple[int, int], Gap] = {}
     low = high = 0.0
@@ -345,7 +345,7 @@ def largest_gap(gaps: Sequence[Gap]) -> Gap:
 
 
 def _wrong(data: Audited, measure: Measure, pair: GroupPair) -> float:
-    """Return by how much the gap of a pair may be too small; infinite if that takes an interval.
+    """Return by how much the gap of a pair may be too small; infinite if only an interval tells.
 
     The distribution functions of a group are wrong by at most the bound of Dvoretzky, Kiefer,
     Wolfowitz and Massart. That bounds the distances which they define.
@@ -445,7 +445,7 @@ def gap_between(
 
 
 def _detectable(data: Audited, measure: Measure, pair: GroupPair) -> float | None:
-    """Return the smallest gap of rates or means that so many people would show; else None."""
+    """Return the smallest gap of rates or means that this many people would reveal, or None."""
     if not measure.is_difference or data.measured.outcome.several:
         return None
     (label,) = measure.labels
@@ -467,16 +467,16 @@ def _constant_gap(data: Audited, measure: Measure, codes: tuple[int, int]) -> Ga
         measure.symbol,
         *(0.0, None, None, None, None),
         method="no interval: equal predictions do not show a scale",
-        refused="All predictions are equal. They do not show on what scale predictions differ, so "
-        "gaps and means have no intervals.",
+        refused="All predictions are equal, so their scale is unknown, and gaps and means have no "
+        "intervals.",
         groups=(data.labels[codes[0]], data.labels[codes[1]]),
     )
 
 
 TOLERANCE, LAST_DIGIT = 0.01, 1e-6
-"""A matching is as good as the nearest if it costs at most this share of the least cost more.
+"""A matching counts as nearest if its cost exceeds the least cost by at most this share.
 
-A share of the mean distance is added, so that noise in the last digit does not close the range.
+A share of the mean distance is added, so that noise in the last digit does not empty the range.
 """
 
 N_PERMUTATIONS = 200
@@ -493,7 +493,7 @@ _ABOUT_EQUAL = 1.5
 
 @dataclass(frozen=True)
 class MatchedExcess:
-    """Both ends of the matched gap: as they are, by chance, and the excess with its limits."""
+    """Both ends of the matched gap: observed, by chance, and the excess with its limits."""
 
     raw: tuple[float, float]
     expected: tuple[float, float]

@@ -27,7 +27,7 @@ MODES = {
 class Gate:
     """An upper bound on a gap, or a lower bound on the ratio of selection rates.
 
-    Of several classes, gaps over all classes are held to the bound where there are any.
+    With several classes, the gaps over all classes are checked if there are any.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Gate:
         if decides and audit.undecided:
             raise GroupError(
                 f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
-                "another threshold, or hold the scores to a bound (mean_parity_gap)."
+                "another threshold, or bound a gap of scores (mean_parity_gap)."
             )
         fact: Estimate | Gap = (
             audit.selection_ratio if is_ratio else own.get(self.name) or audit.gap(self.name)
@@ -94,8 +94,9 @@ def assert_gap(
     measure : str, default="demographic_parity_gap"
         The gap.
     gate : {"shown", "estimate", "upper"}, default="shown"
-        When the bound is broken, as with ``fairmatch audit --gate``: if the lower confidence limit
-        exceeds it, so that the data show it; if the estimate does; or if the upper limit does.
+        When the bound is broken, as with ``fairmatch audit --gate``: "shown" if the lower
+        confidence limit exceeds it, "estimate" if the estimate does, and "upper" if the upper limit
+        does.
     **settings
         Further settings of `fairmatch.audit`, such as ``threshold`` or ``confidence``. A model of
         several classes needs ``favourable``, and its gaps are those over all classes.
@@ -103,7 +104,7 @@ def assert_gap(
     Raises
     ------
     AssertionError
-        If the gap exceeds the bound, or what is held to it cannot be stated for these people.
+        If the gap exceeds the bound, or cannot be stated for these people.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def assert_gap(
         )
     if not hasattr(model, "predict_proba"):
         raise InputError(
-            f"assert_gap is for classifiers, and {type(model).__name__} has no predict_proba. "
+            f"assert_gap is for classifiers, but {type(model).__name__} has no predict_proba. "
             "Audit its predictions with fairmatch.audit.",
             parameter="model",
         )

@@ -202,7 +202,7 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
         )
     if any(audit.estimated is not None for audit in audits):
         raise InputError(
-            "The groups of this audit are probabilities, so nobody belongs to a category, and "
+            "The groups of this audit are probabilities, so nobody belongs to a category and "
             "there are no rates to file. Write its facts with to_json."
         )
     if home.exists() and not home.is_dir():

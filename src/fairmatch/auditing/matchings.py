@@ -1,4 +1,4 @@
-"""Who is treated like whom: matchings of a sample of people, and how far apart the pairs are."""
+"""Whom a model treats alike: matchings of a sample of people, and how similar the pairs are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fairmatch.people.checks import FloatArray
 from fairmatch.people.people import People
 
 ALIKE = 0.02
-"""Difference up to which two scores count as alike, as a share of the range of scores."""
+"""Difference up to which two scores count as similar, as a share of the range of scores."""
 
 # Costs are proven to within `_TOLERANCE` of their size, and positions are read off the curve to
 # within `_HEIGHT`. For two groups both are far smaller than the change that another sample makes.
@@ -159,7 +159,7 @@ class PairMatcher:
         return _listed(at[person], at[neighbour], gaps, distance)
 
     def _reach(self) -> tuple[Reach, ...]:
-        """Return, for each group, the share of people with a near person who is scored alike."""
+        """Return, for each group, the share of people with a near person with a similar score."""
         nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
         weights = self.pair.weights.take(np.concatenate(self.pair.sides)).values
         # This quantile is a distance that occurs, so at least nine in ten are within it.
@@ -409,8 +409,8 @@ def match_across(data: Audited, sample: Sample) -> dict[str, Pairs]:
     Notes
     -----
     K groups make K (K - 1) / 2 pairs. The audit makes statements only about the pairs with the
-    reference group, and matches as many people there as time allows. It matches few people of the
-    other pairs, to keep their total time short.
+    reference group, and matches most people there. It matches few people of the other pairs, to
+    save time.
     """
     codes = [own for own in data.pairs if own not in data.matched_pairs]
     if not codes or len(data.compared) > MANY_GROUPS:

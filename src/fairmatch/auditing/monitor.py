@@ -1,4 +1,4 @@
-"""Watching the gap of a model in use: people come in batches, and looking often is allowed."""
+"""Monitoring the gap of a deployed model, with people in batches and any number of looks."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _STEPS, _PARTS = 5, np.arange(1.0, 65.0)[:, None] / 64.0
 
 
 def read_watched(measure: str) -> Measure:
-    """Return a measure that can be watched: a gap of decisions or of mean scores."""
+    """Return a measure that can be monitored: a gap of decisions or of mean scores."""
     known = of_averages(decides=True) | of_averages(decides=False)
     if measure not in known:
         raise InputError(
-            f"measure={measure!r} cannot be watched; choose one of {', '.join(known)}.",
+            f"measure={measure!r} cannot be monitored; choose one of {', '.join(known)}.",
             parameter="measure",
         )
     return known[measure]
@@ -71,15 +71,16 @@ class GapState:
     n_compared: int
     #: The estimated gap: the largest over pairs of groups. None while a group has nobody.
     value: float | None
-    #: The confidence sequence: at all times at once it holds the gap with the monitor's confidence.
-    #: With ``window`` it is an ordinary interval that ignores repeated looks.
+    #: Limits of the confidence sequence, which contains the gap at all times simultaneously, with
+    #: the monitor's confidence. With ``window`` it is an ordinary interval that ignores repeated
+    #: looks.
     low: float
     high: float
     #: Evidence against "the gap is at most max_gap". The alarm sounds at ``1 / (1 - confidence)``,
     #: or at ``window``.
     evidence: float
     alarm: bool  #: Whether the gap has been shown to exceed the bound, now or before.
-    period: str | None = None  #: What the caller called the update.
+    period: str | None = None  #: Name of the update, given by the caller.
     n_rows: int = 0  #: Rows of the update, with people of other groups and of none.
 
 
@@ -112,14 +113,14 @@ class SavedMonitor(msgspec.Struct, tag_field="kind", tag="fairmatch.GapMonitor")
 
 
 class GapMonitor:
-    r"""Watch the gap of a model in use, and raise an alarm when it is shown to exceed a bound.
+    r"""Monitor the gap of a deployed model, and raise an alarm when it is shown to exceed a bound.
 
     Parameters
     ----------
     max_gap : float, default=0.05
         The bound.
     measure : str, default="demographic_parity_gap"
-        The gap to watch: "demographic_parity_gap", "mean_parity_gap", "true_positive_gap",
+        The gap to monitor: "demographic_parity_gap", "mean_parity_gap", "true_positive_gap",
         "false_positive_gap" or "equalized_odds_gap".
     groups : sequence of labels
         The groups. People of other groups, or without one, are counted and compared with nobody.
@@ -131,9 +132,9 @@ class GapMonitor:
     pos_label : default=1
         The label that counts as positive.
     window : int, optional
-        With it the monitor forgets. The estimate is that of the last one to two windows of people,
-        and a false alarm comes after at least this many people on average. The promise about all
-        times at once is then lost.
+        With a window the monitor forgets: the estimate uses the last one to two windows of people,
+        and the average time to a false alarm is at least this many people. The confidence then no
+        longer holds for all times simultaneously.
 
     Attributes
     ----------
@@ -163,7 +164,8 @@ class GapMonitor:
     :math:`S` is the sum of the :math:`n` decisions or scores, and :math:`\pi` is the Beta(1/2, 1/2)
     distribution.
 
-    Only sums and capitals are kept, and decisions that wait for a partner or for their label.
+    The monitor stores only sums and capitals, and decisions that wait for a partner or for their
+    label.
 
     Examples
     --------
@@ -231,7 +233,7 @@ class GapMonitor:
 
     @property
     def state(self) -> GapState:
-        """What is known now."""
+        """The current state."""
         return self.history[-1] if self.history else GapState(0, 0, None, 0.0, 1.0, 1.0, False)
 
     @property
@@ -258,7 +260,7 @@ class GapMonitor:
         ids: ArrayLike | None = None,
         period: str | None = None,
     ) -> GapState:
-        """Take in people, in the order in which they came, and return what is known now.
+        """Add people, in the order in which they came, and return the current state.
 
         Parameters
         ----------
@@ -270,9 +272,9 @@ class GapMonitor:
             Labels, for measures that need them. With ``ids``, labels may be missing and be passed
             to `add_labels` later.
         ids : array-like of shape (n_people,), optional
-            Identifiers, each once and none that already waits for a label.
+            Identifiers, all different, and none that already waits for a label.
         period : str, optional
-            What to call this update in the history, such as a date.
+            Name of this update in the history, such as a date.
         """
         if is_vectors(scores):
             raise InputError(
@@ -311,20 +313,20 @@ class GapMonitor:
     def add_labels(
         self, ids: ArrayLike, y_true: ArrayLike, *, period: str | None = None
     ) -> GapState:
-        """Take in labels of people who were passed to `update` without one.
+        """Add labels of people who were passed to `update` without one.
 
         Parameters
         ----------
         ids : array-like of shape (n_people,)
-            Identifiers that `update` was given. Others are an error.
+            Identifiers that were passed to `update`. Others raise an error.
         y_true : array-like of shape (n_people,)
             Their labels.
         period : str, optional
-            What to call this update in the history.
+            Name of this update in the history.
 
         Notes
         -----
-        What is promised holds if the time at which a label arrives does not depend on the decision.
+        The confidence holds if the time at which a label arrives does not depend on the decision.
         """
         names = self._names(ids, None, waiting=True)
         labels, _ = self._labels(y_true, len(names), optional=False)
@@ -496,7 +498,7 @@ class GapMonitor:
     # Files
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that is needed to go on, as plain values."""
+        """Return the complete state of the monitor as plain values."""
         kept: dict[str, Any] = {name: getattr(self, name) for name in _SETTINGS}
         for name in _ARRAYS:
             array = getattr(self, f"_{name}")
@@ -553,7 +555,7 @@ class GapMonitor:
 
     @classmethod
     def load(cls, path: str | Path) -> GapMonitor:
-        """Read a monitor that `save` wrote, and go on from there."""
+        """Read a monitor that `save` wrote, to continue with it."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:

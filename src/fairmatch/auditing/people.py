@@ -125,8 +125,8 @@ class AuditSettings:
         for name, default in defaults.items():
             if (own := getattr(self, name)) != default and not self.scores.decides:
                 raise InputError(
-                    f"{name}={own!r} was given with kind='number', and predictions in units of the "
-                    f"target have no decisions. Leave {name} out.",
+                    f"{name}={own!r} was given with kind='number', but predictions in units of "
+                    f"the target have no decisions. Leave {name} out.",
                     parameter=name,
                 )
 
@@ -134,8 +134,8 @@ class AuditSettings:
         """Raise unless scores may have this range, with a threshold in it."""
         if self.kind == "number":
             raise InputError(
-                "score_range was given with kind='number', and predictions have the range that "
-                "they take. Leave one of the two out.",
+                "score_range was given with kind='number', but predictions have no fixed range. "
+                "Leave one of the two out.",
                 parameter="score_range",
             )
         if not (np.isfinite([low, high]).all() and low < high):
@@ -158,7 +158,7 @@ class AuditSettings:
 
     @property
     def named_outcome(self) -> str:
-        """What people with the favourable outcome are called.
+        """Words for the favourable outcome.
 
         High scores lead to "flagged". So where low scores are good, "flagged" is not the favourable
         outcome, and "not flagged" takes its place.
@@ -200,7 +200,7 @@ def read_top(top: Any) -> int | float | None:
 def cut_at_rank(
     scores: FloatArray, weights: Weights, top: float, favourable: str
 ) -> tuple[float, int]:
-    """Return the threshold that selects the best so many people, and how many tie at the cut.
+    """Return the threshold that selects this many of the best people, and how many tie at it.
 
     People who tie with the last one selected are selected too.
 
@@ -497,7 +497,7 @@ class Roster:
 
     @property
     def is_described(self) -> bool:
-        """Whether columns or an embedding say how different people are."""
+        """Whether there are columns or an embedding to measure how similar people are."""
         return bool(self.columns) or self.similarity.embedding is not None
 
     @cached_property
@@ -540,7 +540,7 @@ class Roster:
             )
         if weights.persons is not None:
             notes.append(
-                f"{weights.n_rows:,} rows are those of {len(np.unique(weights.persons)):,} people. "
+                f"{weights.n_rows:,} rows belong to {len(np.unique(weights.persons)):,} people. "
                 "Numbers of people in tables count rows; intervals and tests count people."
             )
         notes += self._copied()
@@ -548,7 +548,7 @@ class Roster:
             assert weights.values is not None
             if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
                 notes.append(
-                    "The weights are whole numbers and were read as weights of a survey. If each "
+                    "The weights are whole numbers, and were read as survey weights. If each "
                     "is a number of people, pass weight_kind='counts' (--weight-kind counts)."
                 )
             notes.append(
@@ -579,8 +579,8 @@ class Roster:
             if n_people := self.weights.take(written).people:
                 what = "the group" if name is None else repr(name)
                 yield (
-                    f"For {n_people:,} people {what} is written {UNKNOWN!r}. They are counted with "
-                    "those for whom it is missing, and are compared with nobody."
+                    f"For {n_people:,} people {what} is written {UNKNOWN!r}. They are treated "
+                    "like people for whom it is missing, and are compared with nobody."
                 )
 
 
@@ -741,7 +741,7 @@ def _counted(what: str, rows: BoolArray, groups: Groups | None, weights: Weights
 def _read_alike(
     similarity: Any, people: People, weights: Weights, settings: AuditSettings
 ) -> tuple[Similarity, str | None]:
-    """Return what makes people alike, and why the labels do not decide it where they do not."""
+    """Return what makes people alike, and why labels play no part in it if they do not."""
     chosen = isinstance(similarity, str)
     if people.table is None:
         if similarity is None or (chosen and similarity == AUTO):
@@ -749,8 +749,8 @@ def _read_alike(
         if is_embedding(similarity):
             return Similarity("embedding", embedding=read_embedding(similarity, len(people))), None
         raise InputError(
-            "similarity names columns or asks for their relevance, and X was not given. Pass X, or "
-            "an array with one row per person.",
+            "similarity names columns or asks for their relevance, but X was not given. Pass X, "
+            "or an array with one row per person.",
             parameter="similarity",
         )
     if chosen and similarity == AUTO and people.labels is None:
@@ -771,10 +771,10 @@ def _read_alike(
 
 
 def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Leak, ...]:
-    """Return the columns that give the group away.
+    """Return the columns that reveal the group.
 
     Raise if a column does so in every row or identifies people, and is not kept. The error names
-    all of these columns at once, so that nobody repairs a table one column at a time.
+    all of these columns at once.
     """
     refused: list[InputError] = [
         _no_feature(column, len(groups))
@@ -789,9 +789,9 @@ def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[Le
         told = "; ".join(leak.words for leak in exact)
         names = list(dict.fromkeys(leak.column for leak in exact))
         error = ColumnError(
-            f"X reveals the group: {told}. Then no one has a near person in the other group. "
-            "Leave it out of X (on the command line: --drop), or keep it, as where a model reads "
-            f"it from X: keep={names}.",
+            f"X reveals the group: {told}. Then nobody has a near person in the other group. "
+            "Leave it out of X (on the command line: --drop), or keep it, for example because a "
+            f"model reads it from X: keep={names}.",
             parameter="keep",
         )
         refused.append(error)
@@ -1022,12 +1022,12 @@ class Audited:
 
     @cached_property
     def refused(self) -> str | None:
-        """Why nothing that needs two groups is stated, or None."""
+        """The reason why nothing that needs two groups is stated, or None."""
         if self.pairs:
             return None
         sizes = ((code, self._group_weights[code].size) for code in self.groups.compared)
         reasons = (self.refuse(code, size) for code, size in sizes)
-        return next(filter(None, reasons), "Only one group is known, and a gap needs two.")
+        return next(filter(None, reasons), "Only one group is known, but a gap needs two.")
 
     @cached_property
     def reference(self) -> int:
@@ -1069,7 +1069,7 @@ class Audited:
 
     @cached_property
     def base(self) -> int | None:
-        """Code of the group whose selection rate others are divided by: the highest of `bases`."""
+        """Code of the group by whose selection rate others are divided: the highest of `bases`."""
         if not self.decides or not self.bases:
             return None
         counts = {code: self.scored.counts(code) for code in self.bases}

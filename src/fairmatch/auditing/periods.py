@@ -51,7 +51,7 @@ def read_periods(by: Any, X: Any, n_rows: int) -> Codes:
         levels = sorted(set(values), key=str)
     if not 1 < len(levels) <= _MOST_PERIODS:
         raise InputError(
-            f"by has {len(levels)} different values, and an audit by period needs 2 to "
+            f"by has {len(levels)} different values, but an audit by period needs 2 to "
             f"{_MOST_PERIODS}. Name a column such as the year, or round dates to months.",
             parameter="by",
         )
@@ -94,7 +94,11 @@ def period_facts(data: Audited, periods: Codes) -> tuple[tuple[PartFacts, ...], 
 def undated_note(data: Audited, periods: Codes) -> tuple[str, ...]:
     """Return a note on the people without a period, if there are any."""
     n_people = data.weights.take(periods.values < 0).people
-    return (f"{n_people:,} people have no period, and are in none.",) if n_people else ()
+    return (
+        (f"{n_people:,} people have no period, and are in none of the periods.",)
+        if n_people
+        else ()
+    )
 
 
 def _differences(data: Audited) -> list[Measure]:
@@ -156,7 +160,7 @@ def _level(
 
 
 def read_stages(stages: Any) -> tuple[list[str], list[BoolArray]]:
-    """Return the names of the stages, and who got to each."""
+    """Return the names of the stages, and who reached each."""
     if not nw.dependencies.is_into_dataframe(stages):
         stages = {str(name): own for name, own in dict(stages).items()}
         names, columns = list(stages), list(stages.values())
@@ -174,7 +178,7 @@ def read_stages(stages: Any) -> tuple[list[str], list[BoolArray]]:
         check_length(after, len(before), "stages")
         if n_skipped := int((after & ~before).sum()):
             raise InputError(
-                f"{n_skipped:,} people are 1 in {second!r} and not in {first!r}. A person gets to "
+                f"{n_skipped:,} people are 1 in {second!r} but not in {first!r}. A person reaches "
                 "a stage only through the stages before it: correct the columns or their order.",
                 parameter="stages",
             )
@@ -188,8 +192,8 @@ def _decisions(column: Any, name: str) -> BoolArray:
     if not set(known) <= {0, 1, "0", "1"}:
         odd = next(value for value in known if value not in (0, 1, "0", "1"))
         raise InputError(
-            f"Column {name!r} of stages holds {odd!r}. Write 1 for people who got to the stage and "
-            "0 for the others.",
+            f"Column {name!r} of stages holds {odd!r}. Write 1 for people who reached the stage "
+            "and 0 for the others.",
             parameter="stages",
         )
     reached = np.zeros(len(values), dtype=bool)

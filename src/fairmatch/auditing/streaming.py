@@ -1,7 +1,7 @@
 """Audits of Parquet files that do not fit into memory.
 
-DuckDB counts people by score, group and label, and draws a sample. The ordinary audit then takes
-the counts for facts about everybody, and the sample for facts about single people.
+DuckDB counts people by score, group and label, and draws a sample. The ordinary audit then uses the
+counts for facts about everybody, and the sample for facts about individuals.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class ParquetFiles:
         found = sorted(glob(pattern, recursive=True))
         if not found:
             raise InputError(
-                f"No file is called {self.pattern}, and an audit needs at least one .parquet file. "
-                "Check the name of the folder or the pattern."
+                f"No file is called {self.pattern}, but an audit needs at least one .parquet "
+                "file. Check the name of the folder or the pattern."
             )
         if others := [name for name in found if not name.lower().endswith(".parquet")]:
             raise InputError(
@@ -162,10 +162,10 @@ class ParquetFiles:
             said = " ".join(str(error).partition("\nLINE ")[0].split())  # without the query
             if isinstance(error, duckdb.OutOfMemoryException) or self._spilled in said:
                 raise InputError(
-                    f"Counting {self.pattern} takes more than {_MEMORY} of memory, and the rest "
-                    f"could not be written into {Path(self._spilled).parent}. Free space there, or "
-                    "name another folder with TMPDIR. Or first sum the rows up by score, group and "
-                    "label, and audit that table with weight_kind='counts'."
+                    f"Counting {self.pattern} takes more than {_MEMORY} of memory, but the rest "
+                    f"could not be written to {Path(self._spilled).parent}. Free space there, or "
+                    "name another folder with TMPDIR. Or first sum the rows up by score, group "
+                    "and label, and audit that table with weight_kind='counts'."
                 ) from error
             # What a parser says of damaged bytes helps nobody; that files disagree does.
             why = f": {said.rstrip('.')}" if "mismatch" in said else ""
@@ -237,7 +237,7 @@ class ScoredFiles:
             if len(found):
                 raise ColumnError(
                     f"The rows of {found['person'][0]} in column {self.roles.id!r} differ in "
-                    f"{name!r}, and rows with the same identifier are one person. Correct the "
+                    f"{name!r}, but rows with the same identifier are one person. Correct the "
                     "column, or leave out the identifier.",
                     parameter="ids",
                 )
@@ -315,7 +315,7 @@ class ScoredFiles:
         above = float(tied["next"][0])
         cut = last if is_high else (above if np.isfinite(above) else float(np.nextafter(last, 2)))
         return cut, (
-            f"The best {place:,} people were to be selected by rank. That cuts at a score of "
+            f"The best {place:,} people were to be selected by rank. This cuts at a score of "
             f"{last:.6g}, which {int(tied['n'][0]):,} people have. The intervals take this cut as "
             "given."
         )
@@ -411,23 +411,22 @@ def audit_dataset(
     files = ParquetFiles(pattern)
     if settings.get("kind", "probability") != "probability":
         raise InputError(
-            f"{pattern} is read as one table, in which scores in [0, 1] are counted, and "
+            f"{pattern} is read as one table, in which scores in [0, 1] are counted, but "
             f"kind={settings['kind']!r} was given. Audit predictions in one file.",
             parameter="kind",
         )
     if roles.weight is not None:
         raise InputError(
-            f"Column {roles.weight!r} was named as the weight, and weights in many Parquet files "
-            "are not read. First sum them up by score, group and label, and audit that table with "
-            "weight_kind='counts'.",
+            f"Column {roles.weight!r} was named as the weight, but weights in many Parquet files "
+            "are not read. First sum them up by score, group and label, and audit that table "
+            "with weight_kind='counts'.",
             parameter="sample_weight",
         )
     roles = roles.among(list(files.columns))
     if len(roles.scores) != 1:
         raise InputError(
-            f"{pattern} is read as one table, which is audited for one column of scores, and "
-            f"{len(roles.scores)} columns of scores were named. Name one, and audit others one by "
-            "one.",
+            f"{pattern} is read as one table, which is audited for one column of scores, but "
+            f"{len(roles.scores)} columns were named. Name one, and audit others one by one.",
             parameter="y_score",
         )
     check_names([name for name, _ in roles.named()], list(files.columns), table=pattern)
@@ -440,7 +439,7 @@ def audit_dataset(
     if (top := read_top(settings.pop("top", None))) is not None:
         if settings.get("threshold") is not None:
             raise InputError(
-                f"top={top} and threshold={settings['threshold']} were both given, and each says "
+                f"top={top} and threshold={settings['threshold']} were both given, but each says "
                 "who is selected. Leave one of them out.",
                 parameter="top",
             )
@@ -471,12 +470,12 @@ def audit_dataset(
     found = audit_counts(counts, drawn, shared)
     if files.levels_in_path:
         shown = ", ".join(map(repr, files.levels_in_path[:3]))
-        joined.append(f"Columns are those in the files. Names of folders ({shown}) add none.")
+        joined.append(f"Only columns in the files are read. Names of folders ({shown}) add none.")
     first = f"Groups and gaps are those of all {found.n_rows:,} people."
     if len(people) < found.n_rows:
         first += (
             f" Matchings, subsets and people are those of a random sample of {len(people):,} of "
-            "them. The kinds of columns were found on this sample."
+            "them. The types of columns were found on this sample."
         )
     every = (first, *joined, *notes, *cells, *found.notes)
     found = replace(found, columns=read.columns, notes=every)

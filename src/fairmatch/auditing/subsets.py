@@ -211,10 +211,10 @@ def _spread(data: Audited) -> float:
 class Search:
     """A beam search for the combination of conditions whose certain gap is largest.
 
-    The merit of a subset is the part of its gap that is certain: the gap, less a margin for few
-    people. The margin uses the spread of scores in the whole table, so it depends only on the
-    number of people. Otherwise the search would add conditions that make scores alike but explain
-    no gap. The search takes scores as shares of their range.
+    The merit of a subset is the part of its gap that is certain: the gap minus a margin that is
+    larger for fewer people. The margin uses the spread of scores in the whole table, so it depends
+    only on the number of people. Otherwise the search would add conditions that make scores alike
+    but explain no gap. The search takes scores as shares of their range.
     """
 
     def __init__(self, data: Audited, coded: list[CodedColumn], part: Part, min_rows: int) -> None:
@@ -583,7 +583,7 @@ class Members:
 def _state(
     data: Audited, coded: list[CodedColumn], finds: list[Find], search: Part, confirm: Part
 ) -> tuple[SubsetGap, ...]:
-    """Compute the gaps of the finds on people whom the search has not seen, the surest first.
+    """Compute the gaps of the finds on people whom the search has not seen, surest first.
 
     The order is that of the lower limit of the excess over the gap of everybody.
     """
@@ -644,7 +644,7 @@ def _confirmed(
             refused = Estimate(
                 None,
                 refused=f"Group {data.labels[code]!r} has {members.own.size:.0f} rows of this "
-                "subset among those kept for confirming it: too few for a statement.",
+                "subset among those kept to confirm it: too few for a statement.",
             )
             return refused, refused
     first, second = (members.moments for members in fresh)

@@ -20,7 +20,7 @@ Part = tuple[FloatArray, FloatArray]
 def unknown_ranges(
     data: Audited, gaps: Sequence[Gap], by_pair: Sequence[Gap]
 ) -> tuple[tuple[Gap, ...], tuple[Gap, ...], tuple[str, ...]]:
-    """Return gaps with their range over all groups that unknown people could belong to, and a note.
+    """Return gaps with their range over all possible groups of unknown people, and a note.
 
     The rate or the mean of one group minus that of another is largest if the unknown people with
     the highest values belong to the first and the others to the second. Every value between the
@@ -90,7 +90,8 @@ def _farthest(first: Part, second: Part, others: Part, *, all_placed: bool) -> f
     """Return the largest mean of the first group minus the mean of the second.
 
     If all others must be placed in one of the two groups, those with the highest values are in the
-    first, for some number of them. Otherwise each mean takes what makes it more extreme.
+    first, for some number of them. Otherwise each mean includes the people who make it more
+    extreme.
     """
     order = np.argsort(-others[0], kind="stable")
     mass = np.append(0.0, np.cumsum(others[1][order]))

@@ -124,8 +124,8 @@ def _classes(
         )
     if (classes or favourable) and len(columns) == 1:
         raise InputError(
-            f"--{'classes' if classes else 'favourable'} is for more than two classes, and --score "
-            "names one column. Name a column for each class, or leave it out."
+            f"--{'classes' if classes else 'favourable'} is for more than two classes, but "
+            "--score names one column. Name a column for each class, or leave it out."
         )
     if classes and len(classes) != len(columns):
         raise InputError(
@@ -141,7 +141,7 @@ def _refuse_contradictions(how: dict[str, Any], ready: str | None, save: str | N
         raise InputError("--max-gap and --strength both set how far to adjust. Leave one out.")
     for name in [*how, *(["save"] if save else [])] if ready else []:
         raise InputError(
-            f"--{name.replace('_', '-')} was given, and --with {ready} applies an adjustment that "
+            f"--{name.replace('_', '-')} was given, but --with {ready} applies an adjustment that "
             "is already fitted. Leave one of the two out."
         )
 
@@ -193,14 +193,14 @@ def _scores(frame: pd.DataFrame, name: str, scale: str, ready: str | None) -> An
     _refuse_missing(frame, name, "a score")
     if column.dtype.kind not in "biuf":
         raise InputError(
-            f"Column {name} holds words, such as {column.iloc[0]!r}, and scores are numbers. Name "
+            f"Column {name} holds words, such as {column.iloc[0]!r}, but scores are numbers. Name "
             "a column of numbers with --score; --decimal and --missing set how numbers are "
             "written."
         )
     scores = column.to_numpy()
     if scale == "probability" and not (scores.min() >= 0.0 and scores.max() <= 1.0):
         ways = (
-            "Divide percentages by 100, or choose a scale: --scale rank uses the order alone, and "
+            "Divide percentages by 100, or choose a scale: --scale rank uses only the order, and "
             "--scale real adjusts numbers in their own unit."
             if ready is None
             else f"{ready} adjusts probabilities. Apply it to scores of the same model."
@@ -341,6 +341,6 @@ def _print_remaining(adjustment: ScoreAdjustment) -> None:
     if parts.tied is not None and parts.tied.any():
         why = "People of a group with equal scores keep equal scores."
     print(
-        f"{why} Even full alignment leaves shares of two groups above some score that differ by "
+        f"{why} Even after full alignment, the shares of two groups above some score differ by "
         f"{parts.remaining_gap:.3f}."
     )

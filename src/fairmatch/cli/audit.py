@@ -33,7 +33,7 @@ _OF_ONE_FILE = {
     "privileged": "Their scores are those of one model, whose decisions do not flip.",
     "given": "A comparison within strata needs one file.",
     "score_range": "Their scores lie in [0, 1].",
-    "similar": "Nobody is matched in many files.",
+    "similar": "Audits of many files match nobody.",
     "categorical": "Their columns are read as they are.",
     "weight_kind": "They have a row for every person, and no weights.",
     **dict.fromkeys(("classes", "unordered"), "Several classes need one file."),
@@ -199,13 +199,13 @@ def print_audits(audits: Sequence[Audit]) -> None:
     )
     if any(audit.pair_gaps for audit in audits):
         print(
-            "Each gap is the largest over pairs of groups. By chance: what it would average if the "
+            "Each gap is the largest over pairs of groups. 'By chance' is its average if the "
             "groups did not differ."
         )
     stated = [gap for gap in audits[0].gaps if gap.detectable is not None]
     if stated:
         least = ", ".join(f"{gap.name} {gap.detectable:.4f}" for gap in stated)
-        print(f"The smallest gaps that so many people would show in 80% of cases: {least}")
+        print(f"The smallest gaps that this many people would reveal in 80% of cases: {least}")
     for audit in audits:
         for show, facts in (
             (_print_given, audit.conditional),
@@ -295,8 +295,8 @@ def _print_given(audit: Audit) -> None:
         },
     )
     print(
-        "Within strata is the mean difference between people with the same given factors. Compared "
-        "are the people in strata that have people of both groups."
+        "'Within strata' is the mean difference between people with the same given factors, and "
+        "'compared' is the share of people in strata that have people of both groups."
     )
 
 

@@ -62,7 +62,7 @@ def read_labelled(
     """Read a file with its label and group columns, or a dataset, which knows its own.
 
     A file with the name of a dataset takes precedence. Labels become 1 where they equal the
-    positive one, and 0 elsewhere. A missing group is an error, or is left to the learner.
+    positive one, and 0 elsewhere. A missing group raises an error, or is left to the learner.
 
     Examples
     --------
@@ -152,8 +152,8 @@ def open_labelled(
     if asked.positive is None and len(labels) == 2 and not isinstance(labels[0], int | float):
         first, second = sorted(map(str, labels))
         raise InputError(
-            f"{table.target!r} holds {first!r} and {second!r}, and words do not say which one is "
-            "positive. Name it with --positive."
+            f"{table.target!r} holds {first!r} and {second!r}, and of two words neither is "
+            "positive by default. Name it with --positive."
         )
     known = list(table.frame.columns)
     shown = table.frame

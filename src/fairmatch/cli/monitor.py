@@ -22,8 +22,8 @@ def monitor(asked: Any) -> int:
 
     TABLE is a .csv or .parquet file to which rows are added. Every call reads the periods that are
     later than the last one read, and prints one line for each. A period must be complete when it is
-    read: rows that are added to it later are an error. Only labels may be filled in later, if --id
-    names the people.
+    read: adding rows to it later is an error. Only labels may be filled in later, if --id names the
+    people.
     """
     from fairmatch.auditing.monitor import GapMonitor, read_watched
     from fairmatch.people.checks import check_names

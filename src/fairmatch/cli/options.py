@@ -32,8 +32,8 @@ def _small_groups(ctx: click.Context, param: click.Parameter, value: str | None)
     way, comma, number = (value or "warn").partition(",")
     if way not in ("warn", "error", "pool", "ignore") or (comma and not number.isdecimal()):
         raise click.BadParameter(
-            f"{value!r} is not warn, error, pool or ignore, or one of them with a number of rows, "
-            "such as pool,50."
+            f"{value!r} must be warn, error, pool or ignore, or one of them with a number of "
+            "rows, such as pool,50."
         )
     return value and ((way, int(number)) if comma else way)
 
@@ -95,7 +95,7 @@ class Command(click.Command):
                 where = f"{error.filename or 'the output'}: "
                 told, code = f"{where}{error.strerror or error}", 2
             except MemoryError as error:
-                told, code = f"The memory is not enough ({error}). Use fewer rows or columns.", 2
+                told, code = f"There is not enough memory ({error}). Use fewer rows or columns.", 2
             except KeyboardInterrupt:
                 told, code = "interrupted", 130  # as shells have it
         print_line(f"fairmatch: {told}")

@@ -73,10 +73,11 @@ def plan(asked: Any) -> None:
     print_table(["people", *heads], rows)
     if len(pairs) > 1:
         print(
-            f"The {len(pairs)} pairs share the error of {1 - asked.confidence:.2g}, as in an audit."
+            f"The {len(pairs)} pairs share an error probability of {1 - asked.confidence:.2g}, as "
+            "in an audit."
         )
     if any("none" in row for row in rows):
-        print("none: at this rate, even the largest possible gap would be shown less often.")
+        print("none: at this rate, even the largest possible gap would be detected less often.")
     several = "the largest gap over pairs" if len(pairs) > 1 else "the gap"
     print(
         f"If the groups do not differ at all, {several} of selection rates still averages "

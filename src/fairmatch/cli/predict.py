@@ -61,7 +61,7 @@ def predict(asked: Any) -> None:
         if classes:
             why = f"has {len(classes)} classes. Leave it out: every class gets a column of its own."
         raise InputError(
-            f"--positive was given, and the model {why}", parameter="positive" if classes else None
+            f"--positive was given, but the model {why}", parameter="positive" if classes else None
         )
     scores: dict[str, Any] = {}
     if not classes:

@@ -60,7 +60,7 @@ def train(asked: Any) -> None:
     other, instead = ("rounds", "boosting") if learner == "network" else ("epochs", "network")
     if getattr(asked, other) is not None:
         raise InputError(
-            f"--{other} was given, and the learner is {learner}. Leave --{other} out, or choose "
+            f"--{other} was given, but the learner is {learner}. Leave --{other} out, or choose "
             f"--learner {instead}."
         )
     gap = asked.gap_measure or read_criterion(criterion).gap_measure
@@ -73,7 +73,7 @@ def train(asked: Any) -> None:
     estimated = bool(asked.group_probabilities)
     if estimated and (asked.sensitive_features or asked.bands):
         raise click.UsageError(
-            "--group-probabilities says all about the groups. Leave --sensitive and --bands out."
+            "--group-probabilities takes the place of --sensitive and --bands. Leave them out."
         )
     asked.sensitive_features = asked.group_probabilities or asked.sensitive_features
     table = open_labelled(

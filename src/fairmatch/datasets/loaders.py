@@ -565,7 +565,7 @@ def paper_split(dataset: Dataset, seed: int, *, test_size: float = 0.2) -> Split
     n_test = math.ceil(round(test_size * n_rows, 6)) if 0 < test_size < 1 else 0
     if not 0 < n_test < n_rows:
         raise InputError(
-            f"test_size must leave both training rows and test rows of {n_rows}, got {test_size}. "
+            f"test_size must leave both training and test rows out of {n_rows}, got {test_size}. "
             "Pass a share between 0 and 1, such as 0.2."
         )
     order = np.random.default_rng(seed).permutation(n_rows)

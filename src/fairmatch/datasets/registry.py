@@ -113,8 +113,9 @@ def read_content(file: SourceFile) -> bytes:
         )
     if not file.downloaded:
         raise DatasetError(
-            f"{file.name} is not here, and it is not downloaded for you. Set {FOLDER_VARIABLE} to "
-            f"a folder that holds it. The publisher's file is at {file.address}."
+            f"{file.name} was not found, and fairmatch does not download it. Set "
+            f"{FOLDER_VARIABLE} to a folder that holds it. The publisher's file is at "
+            f"{file.address}."
         )
     return _download(file)
 
@@ -129,8 +130,8 @@ def _verified(content: bytes, file: SourceFile, *, where: str, remedy: str) -> b
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
         raise DatasetError(
-            f"{file.name} is not the expected file: sha256 expected {file.sha256}, got {found}, "
-            f"in {where}. {remedy}"
+            f"{file.name} is not the expected file: its SHA-256 should be {file.sha256}, got "
+            f"{found}, in {where}. {remedy}"
         )
     return content
 
@@ -141,7 +142,7 @@ def _download(file: SourceFile) -> bytes:
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         inside = f" (in it: {' > '.join(file.members)})" if file.members else ""
         raise DatasetError(
-            f"{file.name} is not here and could not be downloaded from {file.address}{inside}: "
+            f"{file.name} was not found, and could not be downloaded from {file.address}{inside}: "
             f"{shorten(str(error), 120)}. Download it yourself and put {file.name} into "
             f"{_search_folders(file)[0]} (or set {FOLDER_VARIABLE} to the folder that holds it)."
         ) from error

@@ -158,9 +158,9 @@ class Alignment:
     -----
     The common distribution is the Wasserstein barycentre of all groups. Its quantile function is
     :math:`\sum_s p_s Q_s`, with :math:`Q_s` the quantile function of group s and :math:`p_s` its
-    share. Full alignment is the best score under squared loss that has the same distribution in
-    every group. With a smaller strength the gap in Wasserstein distance falls in proportion to the
-    strength (Chzhen et al., 2020; Jiang et al., 2020).
+    share. Full alignment gives the best score under squared loss among all scores with the same
+    distribution in every group. With a smaller strength the gap in Wasserstein distance falls in
+    proportion to the strength (Chzhen et al., 2020; Jiang et al., 2020).
     """
 
     labels: tuple[Any, ...]  #: Labels of the groups, sorted.
@@ -373,7 +373,7 @@ _STEPS = 8
 class Cuts:
     """All cuts of the scores of one group, from accepting nobody to accepting everybody."""
 
-    thresholds: FloatArray  #: The least score that a cut accepts, half-way to the next one below.
+    thresholds: FloatArray  #: The least score that a cut accepts, half-way to the next lower score.
     #: Weight of right decisions, minus the weight of right decisions if nobody is accepted.
     gain: FloatArray
     #: The rates that are compared between groups; each of them increases with the cut.
@@ -401,7 +401,7 @@ class Cuts:
         return len(self.gain)
 
     def inner(self) -> Self:
-        """Return the cuts without the first and the last, which treat everybody alike."""
+        """Return the cuts without the first and the last, which give everyone the same decision."""
         return type(self)(self.thresholds[1:-1], self.gain[1:-1], self.rates[:, 1:-1])
 
     def within(self, low: FloatArray, width: float) -> tuple[IndexArray, IndexArray]:
@@ -489,9 +489,9 @@ class GroupThresholds:
     Notes
     -----
     With demographic parity, equal opportunity, or equalised odds of two groups, no other thresholds
-    within the bound that decide are more accurate on the rows of the fit. The search takes
-    O(n log n) steps. With equalised odds of more groups, the thresholds are at least as accurate as
-    all thresholds that decide and have a gap within 7/8 of the bound.
+    within the bound are more accurate on the rows of the fit, except those that accept everybody or
+    nobody. The search takes O(n log n) steps. With equalised odds of more groups, the thresholds
+    are at least as accurate as all such thresholds with a gap within 7/8 of the bound.
 
     Nothing is randomised, so people with the same score and group get the same decision. Ties and
     group sizes limit how small a gap can be; below that, thresholds accept everybody or nobody.
@@ -531,7 +531,7 @@ class GroupThresholds:
     ) -> list[Self]:
         """Return the most accurate thresholds within a bound, or within a bound per strength.
 
-        A strength is the share of the gap at a threshold of one half that must go away. Full
+        A strength is the share of the gap at a threshold of one half that must be removed. Full
         strength allows a gap of one person in the smallest group.
         """
         assert people.positive is not None, "thresholds are chosen by their accuracy"
@@ -599,7 +599,7 @@ def _smallest_count(people: People, criterion: Criterion) -> float:
 
 
 def _deciding(cuts: Sequence[Cuts], max_gap: float) -> list[int]:
-    """Return the best cut of every group; cuts that decide are preferred."""
+    """Return the best cut of every group. Cuts that accept some people but not all come first."""
     best = _best_cuts(cuts, max_gap)
     assert best is not None, "accepting nobody has no gap"
     if _decide(cuts, best):
@@ -641,7 +641,7 @@ _EXPECTED = "Name a file that ScoreAdjustment.save or fairmatch adjust wrote."
 
 
 class _Saved(msgspec.Struct, kw_only=True):
-    """What a file holds of an adjustment: that of everybody, or that of a stratum."""
+    """An adjustment as a file holds it: that of everybody, or that of a stratum."""
 
     strength: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
     parts: dict[str, Any]
@@ -662,7 +662,7 @@ class _File(_Saved, kw_only=True):
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON does not know as values that it knows."""
+    """Return values as JSON can hold them."""
     if isinstance(value, np.ndarray):
         numbers = value.tolist()
         return numbers if value.ndim > 1 else [_WORDS.get(number, number) for number in numbers]
@@ -685,8 +685,8 @@ class ScoreAdjustment:
     Parameters
     ----------
     parts : Alignment, GroupThresholds, VectorAlignment or ClassOffsets
-        One increasing curve per group, or one threshold per group. For several classes, where
-        the vectors of every group move, or what is added to them.
+        One increasing curve per group, or one threshold per group. For several classes, the vectors
+        to which those of every group move, or the offsets added to them.
     strength : float, default=1.0
         How far an alignment moves the scores: 0 does not move them, and 1 aligns them fully.
         Thresholds already contain their strength.
@@ -728,9 +728,9 @@ class ScoreAdjustment:
         if len({*names}) < len(names) or len({*self.pooled}) < len(self.pooled):
             raise ValueError("the labels of groups must all differ")
         if self.pooled and OTHER not in names:
-            raise ValueError("its small groups are not those of its curves")
+            raise ValueError("its small groups differ from those of its curves")
         if len(self.pooling) != (0 if self.given is None else len(self.given.labels)):
-            raise ValueError("its strata are not those of its factors")
+            raise ValueError("its strata differ from those of its factors")
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -762,10 +762,10 @@ class ScoreAdjustment:
         y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
             Scores of the model that the adjustment was fitted for.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row. Each must have been in the table of the fit.
+            Group of every row. Every group must have occurred in fit.
         given : array-like of shape (n_rows,), or table, optional
-            The factors, if the adjustment was fitted with some. People with levels that were not in
-            the table of the fit are adjusted like everybody.
+            The factors, if the adjustment was fitted with some. People with levels that did not
+            occur in fit are adjusted like everybody.
 
         Returns
         -------
@@ -778,7 +778,7 @@ class ScoreAdjustment:
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
         if n_classes != self.n_classes:
             raise InputError(
-                f"The adjustment was fitted for {self.n_classes} classes, and y_score has "
+                f"The adjustment was fitted for {self.n_classes} classes, but y_score has "
                 f"{n_classes}. Pass scores of the same model.",
                 parameter="y_score",
             )
@@ -797,7 +797,7 @@ class ScoreAdjustment:
                 return None
             names = ", ".join(factor.name for factor in wanted) or "no factors"
             raise InputError(
-                f"The adjustment was fitted with {names} as given, and given has {len(columns)} "
+                f"The adjustment was fitted with {names} as given, but given has {len(columns)} "
                 "columns. Pass the same factors.",
                 parameter="given",
             )
@@ -949,17 +949,18 @@ def fit_adjustment(
         Labels of two classes. They are needed with ``decisions="threshold"``, and with a criterion
         that compares people of the same class.
     strength : float, default=1.0
-        How far to go. For an alignment, 0 does not move the scores, and 1 aligns them fully. For
-        thresholds, it is the share of the gap at a threshold of one half that is taken away.
+        Strength of the adjustment. For an alignment, 0 does not move the scores, and 1 aligns them
+        fully. For thresholds, it is the share of the gap at a threshold of one half that is
+        removed.
     max_gap : float, optional
-        Largest allowed gap on these rows. With it, ``strength`` is not used: an alignment takes
-        the least strength whose gap is at most this, and thresholds are the most accurate ones
-        with such a gap. The gap is that of decisions at one half. With scale "rank" or "real" it is
-        the Wasserstein gap of the adjusted scores, in their unit.
+        Largest allowed gap on these rows. With it, ``strength`` is not used: an alignment takes the
+        least strength whose gap is at most this, and thresholds are the most accurate ones within
+        it. The gap is that of decisions at one half. With scale "rank" or "real" it is the
+        Wasserstein gap of the adjusted scores, in their unit.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose scores or decisions are made alike. By default these are everybody's. With
-        "equal_opportunity" they are those of people with a positive label. With "equalized_odds"
-        they are those of each class, which only thresholds can do.
+        Whose scores or decisions are equalised. By default everybody's, with "equal_opportunity"
+        those of people with a positive label, and with "equalized_odds" those within each class,
+        which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets one threshold per group. The
         adjusted scores then have their threshold at 0.5 in every group. With several classes it
@@ -970,7 +971,7 @@ def fit_adjustment(
         The label that counts as positive.
     scale : {"probability", "rank", "real"}, default="probability"
         What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
-        and only their rank counts. With "real" they are numbers in a unit of their own. Thresholds
+        and only their ranks count. With "real" they are numbers in a unit of their own. Thresholds
         need probabilities.
     small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
         What happens to groups with fewer than 30 rows. With "warn" they are adjusted like others,
@@ -980,9 +981,9 @@ def fit_adjustment(
         What happens to rows without a group. With "ignore" their scores are not moved, and a
         warning says so if they are more than 5 %. With "group" they are a group of their own.
     favourable : sequence, optional
-        With several classes and "equal_opportunity": the classes whose recalls are made alike. By
-        default these are all. Classes are named by the columns of ``y_score``, by the sorted
-        labels, or else by their positions.
+        With several classes and "equal_opportunity": the classes whose recalls are equalised. By
+        default all classes. Classes are named by the columns of ``y_score``, by the sorted labels,
+        or else by their positions.
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels scores are adjusted, such as the job title. A number with more
         than ten different values is cut into five bands. Strata with fewer than ten people of a
@@ -1004,7 +1005,7 @@ def fit_adjustment(
     the smallest group.
 
     With several classes, `fairmatch.learning.offsets.ClassOffsets` has the rule of the offsets.
-    They need no labels: rates among people of one class are expected ones, by the probabilities.
+    They need no labels: rates within a class are expected rates, computed from the probabilities.
     The reached gap is ``adjustment.parts.gap``, and ``adjustment.parts.promised`` has the accuracy
     and the gap of the best randomised rule. Vectors are aligned by
     `fairmatch.learning.vectors.VectorAlignment`.
@@ -1027,7 +1028,7 @@ def fit_adjustment(
         good = read_class_scores(y_score, None, y_true, favourable)[1].favourable
     elif favourable is not None:
         raise InputError(
-            "favourable names some of several classes, and y_score is of two. Leave it out.",
+            "favourable is for more than two classes, but y_score has two. Leave it out.",
             parameter="favourable",
         )
     people, factors, pooling = _with_strata(people, given)
@@ -1067,7 +1068,7 @@ def align_scores(
 ) -> FloatArray:
     r"""Return the scores of all groups, aligned. Within a group, people keep their order.
 
-    `fit_adjustment` does the same for scores of other rows than those of the fit.
+    To adjust the scores of other rows too, use `fit_adjustment`.
 
     Parameters
     ----------
@@ -1076,7 +1077,7 @@ def align_scores(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     strength : float, default=1.0
-        How far to go: 0 does not move the scores, and 1 aligns them fully.
+        Strength of the alignment: 0 does not move the scores, and 1 aligns them fully.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes; needed with ``criterion="equal_opportunity"``.
     criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
@@ -1200,7 +1201,7 @@ def adjust_people(
     scale: str = "probability",
     favourable: Sequence[int] = (),
 ) -> list[ScoreAdjustment]:
-    """Fit one adjustment per strength, or one that keeps a bound on the gap.
+    """Fit one adjustment per strength, or one with a gap within a bound.
 
     Groups that are set apart are not adjusted. People with strata are adjusted within them. The
     parameters are those of `fit_adjustment`.
@@ -1214,7 +1215,7 @@ def adjust_people(
     if several and decisions == "align" and criterion.needs_labels:
         raise InputError(
             f"criterion={criterion.name!r} and alignment of several classes do not combine, "
-            "because the vectors of everybody are aligned. Use decisions='threshold', or "
+            "because alignment moves the vectors of everybody. Use decisions='threshold', or "
             "criterion='demographic_parity'.",
             parameter="criterion",
         )
@@ -1290,7 +1291,7 @@ def check_adjustment(criterion: Criterion, decisions: str, scale: str = "probabi
         )
     if decisions == "align" and len(criterion.labels) > 1:
         raise InputError(
-            f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
+            f"criterion={criterion.name!r} asks for equal scores within both classes, but one "
             "increasing curve per group can equalise them in one class only. Use "
             "decisions='threshold', whose thresholds come close, or "
             "criterion='equal_opportunity'.",

@@ -1,7 +1,7 @@
-"""Decisions that are fair without the group of new rows: a threshold that depends on P(group | X).
+"""Fair decisions for new rows without a known group: a threshold that depends on P(group | X).
 
-The most accurate decisions with a small gap accept a person whose score exceeds one half by
-multiples of how probable each group is for her. The multipliers are those of a linear program.
+Among all decisions with a small gap, the most accurate ones accept a person whose score exceeds one
+half plus multiples of the probability of each group. A linear program gives the multipliers.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MOST_ROWS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class BlindRule:
-    r"""How much each probable group moves the score of a person.
+    r"""How much the probability of each group moves a person's score.
 
     Notes
     -----
-    The moved score is :math:`f - \sum \lambda_{ys} P(Y = y, S = s \mid X) / P(Y = y, S = s)`,
-    and one of at least one half is accepted. For demographic parity there is no class.
+    The moved score is :math:`f - \sum \lambda_{ys} P(Y = y, S = s \mid X) / P(Y = y, S = s)`, and a
+    moved score of at least one half is accepted. For demographic parity there is no class.
     """
 
     #: The :math:`\lambda`, for each class that is compared and each group.
@@ -52,7 +52,7 @@ class BlindRule:
 
 
 def gap_of(decisions: FloatArray, masses: FloatArray, weights: FloatArray) -> float:
-    """Return the gap of decisions: for each class the largest of any two groups, averaged."""
+    """Return the gap of decisions: the largest over pairs of groups, averaged over the classes."""
     rates = np.tensordot(weights * decisions, masses, 1) / np.tensordot(weights, masses, 1)
     return float(np.ptp(rates, axis=1).mean())
 
@@ -60,9 +60,9 @@ def gap_of(decisions: FloatArray, masses: FloatArray, weights: FloatArray) -> fl
 def fit_rules(
     scores: FloatArray, masses: FloatArray, weights: FloatArray, strengths: Sequence[float]
 ) -> list[BlindRule]:
-    r"""Return one rule per strength: the most accurate one with that share of the gap taken away.
+    r"""Return one rule per strength: the most accurate one that removes that share of the gap.
 
-    Scores are of rows that the model has not seen. The masses, of shape (n_rows, n_classes,
+    Scores are those of rows that the model has not seen. The masses, of shape (n_rows, n_classes,
     n_groups), are the probability of each compared class and group, given X.
 
     Notes
@@ -104,7 +104,7 @@ def fit_rules(
             sides = np.append(np.zeros(len(limits) - 1), n_classes * gap)
             solved = linprog(cost, A_ub=limits, b_ub=sides, bounds=(0.0, 1.0), method="highs")
             if solved.fun is None:
-                raise SolverError(f"The rule was not found: {solved.message}")
+                raise SolverError(f"The solver did not find the rule: {solved.message}")
             marginals = -np.asarray(solved.ineqlin.marginals)[:-1].reshape(2, n_classes, n_groups)
             multipliers = (marginals[0] - marginals[1]) / (2.0 * n_rows)
         found.append(BlindRule(multipliers, shares, gap))
@@ -129,7 +129,7 @@ class GroupModel:
 
 @dataclass(frozen=True, eq=False)
 class BlindScorer:
-    """A model of the label, a model of the group, and the rule that joins them."""
+    """A model of the label, a model of the group, and the rule that combines them."""
 
     learner: Learner
     model: Any
@@ -160,7 +160,7 @@ class BlindScorer:
 @documented
 @dataclass(eq=False, repr=False)
 class GroupBlindClassifier(Wrapper, FairClassifier):
-    r"""Any classifier, with decisions that depend on how probable each group is for a person.
+    r"""Any classifier, with decisions that also depend on the probability of each group.
 
     New rows need no group. Training needs the groups, or probabilities of them
     (`fairmatch.group_probabilities`).
@@ -171,15 +171,16 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         The model that scores people: any classifier with scikit-learn's interface and
         ``predict_proba``, or a Pipeline. It does not see the group.
     group_estimator : classifier, optional
-        The model of the group, and of the label with it where the criterion compares people of the
-        same class. It must take several classes. By default it is a copy of ``estimator``.
+        The model of the group, or of group and label together if the criterion compares people of
+        the same class. It must support several classes. By default it is a copy of ``estimator``.
     strength : float or a list of float, default=1.0
-        Share of the model's own gap that is taken away.
+        Share of the model's own gap that is removed.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose decisions are made alike.
+        Whose decisions are equalised: everybody's, those of people with a positive label, or those
+        within each class.
     cv : int, splitter or list of (train, test), default=5
-        How rows are split into folds. The rule is fitted on the scores and on the probabilities of
-        every row by models that were trained on the other folds.
+        How rows are split into folds. The rule is fitted on out-of-fold scores and probabilities:
+        those of each row come from models that were trained on the other folds.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the strength: it trains on part of the rows and
         keeps the most accurate model whose gap on the held-out rows is at most this. The gap of
@@ -202,7 +203,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     rule_ : BlindRule or ClassOffsets
         The multipliers, or the offsets of several classes.
     classes_ : array of shape (n_classes,)
-        The labels; of two, the second is the positive one.
+        The labels; the second of two is the positive one.
     groups_ : tuple
         Labels of the groups.
     n_unknown_ : int
@@ -210,7 +211,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
     fairness_weight_ : float
         The strength that the model was fitted with.
     path_ : FairnessPath
-        With ``max_gap`` or ``calibrate``: the models that the choice was made from.
+        With ``max_gap`` or ``calibrate``: the models among which fit chose.
     validation_curve_ : DataFrame
         With ``max_gap`` or ``calibrate``: the measures of these models on the held-out rows.
     calibration_ : ScoreCalibration or None
@@ -222,12 +223,11 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
 
     .. math:: P(Y = 1 \mid X) - \sum_s \lambda_s \frac{P(S = s \mid X)}{P(S = s)} \ge \tfrac12,
 
-    which are the most accurate decisions with a given gap that see only X. Criteria that compare
-    people of the same class have :math:`P(S = s, Y = y \mid X)` and a multiplier for each class.
-    The :math:`\lambda` are those of the linear program in `fairmatch.learning.blind.fit_rules`.
-    With several classes the decision is
-    :math:`\arg\max_c P(Y = c \mid X) + \sum_s \psi_{sc} P(S = s \mid X)`, or the same with
-    :math:`P(S = s, Y = y \mid X)` and offsets :math:`\psi_{syc}`.
+    which are the most accurate decisions with a given gap that use only X. Criteria that compare
+    people of the same class use :math:`P(S = s, Y = y \mid X)` and a multiplier for each class. The
+    :math:`\lambda` are those of the linear program in `fairmatch.learning.blind.fit_rules`. With
+    several classes the decision is :math:`\arg\max_c P(Y = c \mid X) + \sum_s \psi_{sc} P(S = s
+    \mid X)`, or the same with :math:`P(S = s, Y = y \mid X)` and offsets :math:`\psi_{syc}`.
 
     Examples
     --------
@@ -277,7 +277,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         name = "estimator" if self.group_estimator is None else "group_estimator"
         if not hasattr(own, "predict_proba"):
             raise InputError(
-                f"{name} must have predict_proba, because it also models the group; "
+                f"{name} must have predict_proba, because it also models the group, but "
                 f"{type(own).__name__} has none. Pass a classifier.",
                 parameter=name,
             )

@@ -58,7 +58,7 @@ class ScoreCalibration:
         scores : array-like of shape (n_rows,)
             Scores in [0, 1].
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes)
-            Group of every row. A group that was not in the fit is an error.
+            Group of every row. A group that did not occur in fit raises an error.
         """
         values = read_scores(scores)
         reader = Reader(
@@ -74,7 +74,7 @@ class ScoreCalibration:
         for code, knots in enumerate(self.maps.values()):
             rows = slice(None) if codes is None else codes == code
             found[rows] = np.interp(scores[rows], *knots)
-        # Between the two sides a map jumps, so no rounding may carry a score across.
+        # The map jumps at the threshold, so rounding must not move a score across it.
         below = np.nextafter(self.threshold, 0.0)
         return np.where(scores >= self.threshold, np.maximum(found, self.threshold),
                         np.minimum(found, below))  # fmt: skip
@@ -114,7 +114,7 @@ def fit_calibration(
     Parameters
     ----------
     scores : array-like of shape (n_rows,)
-        Scores of people whom the model has not been trained on.
+        Scores of people on whom the model was not trained.
     y_true : array-like of shape (n_rows,)
         Their labels.
     sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes)
@@ -139,11 +139,11 @@ def fit_calibration(
     :math:`[t, 1]`. No decision changes, so every gap of decisions at this threshold (demographic
     parity, true and false positive rates, equalised odds) stays exactly as it is. Gaps of the
     scores themselves, such as the gap of mean scores, do change: a model that was bounded by one of
-    those is no longer bounded. With fewer than 30 people of a group on a side, the scores there
-    stay as they are.
+    those is no longer bounded. If a group has fewer than 30 people on a side, the scores there stay
+    as they are.
 
-    What cannot be repaired stays: people just above the threshold whose share of positive labels is
-    below :math:`t` keep a score of at least :math:`t`.
+    One error cannot be repaired without changing decisions: people just above the threshold whose
+    share of positive labels is below :math:`t` keep a score of at least :math:`t`.
 
     Examples
     --------

@@ -45,10 +45,10 @@ from fairmatch.people.groups import Groups, read_criterion
 from fairmatch.people.outcome import PROBABILITY, Outcome, largest_class
 from fairmatch.people.people import IndexArray, People
 
-# A model counts as deciding if it accepts at least this share of the people that the plain model
-# accepts, and likewise for those it rejects.
+# A model counts as deciding if it accepts at least this share of the number of people that the
+# plain model accepts, and likewise for rejections.
 _LEAST = 0.1
-# A selection rate that differs from that of the plain model by this much is told.
+# A warning reports a selection rate that differs from the plain model's by this much.
 _SHIFT = 0.2
 # Predictions whose spread is below this share of the target's count as constant.
 _CONSTANT = 1e-3
@@ -58,7 +58,7 @@ _FOLDS = 3
 _BLOCKS = 10
 # Strengths that are tried between the one kept and the next weaker one.
 _FINER = 4
-# What an estimator that makes no choice has as parameters of the choice.
+# Values of the parameters of the choice for an estimator that makes no choice.
 _UNASKED = {
     "max_gap": None, "confidence": None, "strict": False, "scoring": None, "calibrate": False
 }  # fmt: skip
@@ -288,36 +288,36 @@ def check_choice(model: Any) -> None:
     check_number("confidence", model.confidence, "(0.5, 1)")
     if model.given is not None:
         raise InputError(
-            "confidence was set with given, and a gap within strata has no confidence limit. Leave "
-            "one of the two out.",
+            "confidence was set with given, but a gap within strata has no confidence limit. "
+            "Leave one of the two out.",
             parameter="confidence",
         )
     limited = [name for name, measure in known.items() if measure.limit is not None]
     if (named or model._gap_measure) not in limited:
         raise InputError(
-            f"gap_measure={named!r} has no confidence limit here, and confidence needs one. Choose "
-            f"one of {', '.join(limited)}, or leave confidence out.",
+            f"gap_measure={named!r} has no confidence limit here, but confidence needs one. "
+            f"Choose one of {', '.join(limited)}, or leave confidence out.",
             parameter="confidence",
         )
 
 
 def _check_calibration(model: Any) -> None:
-    """Raise if a calibration would undo what a model promises."""
+    """Raise if a calibration would break the bound on a gap."""
     check_flag("calibrate", model.calibrate)
     measure = model.gap_measure or model._gap_measure
     if not model.calibrate:
         return
     if model.max_gap is not None and not BOUNDED[measure].needs_decisions:
         raise InputError(
-            f"calibrate=True moves scores on both sides of 0.5, and gap_measure={measure!r} "
+            f"calibrate=True moves scores on both sides of 0.5, but gap_measure={measure!r} "
             "compares scores, so its bound would not hold. Choose a gap of decisions, or leave "
             "calibrate out.",
             parameter="calibrate",
         )
     if getattr(model, "decisions", None) == "align":
         raise InputError(
-            "calibrate=True gives every group scores of its own, and decisions='align' makes them "
-            "alike. Set decisions='threshold', or leave calibrate out.",
+            "calibrate=True calibrates scores separately by group, but decisions='align' gives "
+            "all groups the same distribution. Set decisions='threshold', or leave calibrate out.",
             parameter="calibrate",
         )
 
@@ -395,7 +395,7 @@ class Bound:
     weight_name: str = "fairness_weight"  #: How warnings name the weights of the path.
     #: Whether the gap falls as the weight grows, because it is the one that is penalised.
     falls: bool = True
-    strict: bool = False  #: Whether a bound that no candidate keeps is an error.
+    strict: bool = False  #: Whether to raise an error if no candidate is within the bound.
 
     @classmethod
     def of(cls, model: Any, outcome: Outcome) -> "Bound":
@@ -414,10 +414,11 @@ class Bound:
         return cls(*given, name, falls, model.strict)
 
     def expected(self, curve: pd.DataFrame) -> FloatArray:
-        """Return the gap of every candidate as the trend along the weights has it.
+        """Return the gap of every candidate, smoothed along the weights.
 
         A gap that is penalised falls with the weight, so its trend is an isotonic regression. The
-        trend of another gap is a mean over neighbours. Models that decide nothing keep their gap.
+        trend of another gap is a mean over neighbours. Models that give everyone the same decision
+        keep their gap.
         """
         gaps = np.array(curve[self.measure], dtype=np.float64)
         order = np.argsort(curve["fairness_weight"].to_numpy(), kind="stable")
@@ -433,7 +434,7 @@ class Bound:
         return gaps
 
     def decides(self, curve: pd.DataFrame) -> BoolArray:
-        """Return which candidates accept and reject a tenth as many people as the plain model."""
+        """Return which candidates accept, and reject, a tenth as many people as the plain model."""
         if not self.outcome.decides:
             # The target's own spread follows from the error and from R squared.
             spread = curve["spread"].to_numpy() ** 2 * np.maximum(1.0 - curve["r2"], 1e-9)
@@ -456,9 +457,8 @@ class Bound:
         """
         if np.isnan(curve[self.measure]).any():
             raise LabelError(
-                f"{self.measure} cannot be measured on the held-out rows: there a group has no "
-                "rows of one of the classes. Choose another gap_measure or a larger "
-                "validation_size."
+                f"{self.measure} cannot be measured on the held-out rows, because a group has no "
+                "rows of one class there. Choose another gap_measure or a larger validation_size."
             )
         weights, gaps = curve["fairness_weight"].to_numpy(), self.expected(curve)
         within, decides = gaps <= self.max_gap, self.decides(curve)
@@ -475,7 +475,7 @@ class Bound:
         return int(np.argmin(np.where(kept, weights, np.inf))), True
 
     def resolution(self, people: People, spread: float = 0.0) -> tuple[float, Groups]:
-        """Return how well the gap is known (a half-width), and the groups that limit it."""
+        """Return the precision of the gap (a half-width), and the groups that limit it."""
         groups = people.groups
         if BOUNDED[self.measure].needs_number:  # the mean of everybody's deviation, with a sign
             deviation = 0.5 if self.outcome.decides else spread
@@ -495,7 +495,7 @@ class Bound:
 
     @staticmethod
     def _chance(people: People) -> float:
-        """Return the mean absolute gap within strata that chance alone makes, at rates of 1/2."""
+        """Return the mean absolute gap within strata by chance alone, at rates of 1/2."""
         parts = people.comparisons(read_criterion("demographic_parity"))
         sizes = np.array([(len(part.source_rows), len(part.target_rows)) for part in parts])
         weights = [part.weight for part in parts]
@@ -504,7 +504,7 @@ class Bound:
     def tell(
         self, trials: "Trials", place: int, *, reached: bool, test: "Tested | None" = None
     ) -> None:
-        """Warn once of all that is wrong with the model that is kept, or raise if that is asked."""
+        """Warn once about all that is wrong with the chosen model, or raise with ``strict``."""
         curve, people, sure = trials.curve, trials.people, self.confidence is not None
         kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
         measure, gap = BOUNDED[self.measure], float(kept[self.measure])
@@ -543,15 +543,15 @@ class Bound:
             words.append(shift)
         if few and people.strata is not None:
             words.append(
-                "The strata are small: within them, chance alone makes a mean absolute gap of up "
-                f"to about {half:.3f}, more than max_gap={self.max_gap:g}. Condition on fewer or "
-                "coarser factors."
+                "The strata are small: chance alone gives a mean absolute gap within them of up "
+                f"to about {half:.3f}, more than max_gap={self.max_gap:g}. Use fewer or coarser "
+                "factors."
             )
         elif few:
             what = "rates" if self.outcome.decides else "mean predictions"
             words.append(
                 f"The groups are small ({groups.sized(groups.compared)} rows): a gap of {what} "
-                f"between them is known to about ±{_short(half)}, more than "
+                f"between them is known only to about ±{_short(half)}, more than "
                 f"max_gap={self.max_gap:g}."
             )
             if reached:
@@ -566,7 +566,7 @@ class Bound:
         if few and people.strata is None and self.max_gap > 0.0:
             more += f" (about {_short((half / self.max_gap) ** 2)} times as many)"
         advice = [
-            (test is not None, f"Take more rows, ask for a smaller confidence, or {larger}"),
+            (test is not None, f"Use more rows, a smaller confidence, or {larger}"),
             (few and len(groups.compared) > 2, "Pool small groups (small_groups=('pool', N) pools "
              f"those of fewer than N rows), {more}, or {larger}"),
             (not few and odd, "Allow a larger max_gap, or take smaller weights"),
@@ -588,7 +588,7 @@ class Bound:
             return ""
         return (
             f"The model that is kept accepts {rate:.1%} of these people, and the {plain} "
-            f"{usual:.1%}. A gap also shrinks when nearly everybody is accepted, or nearly nobody, "
+            f"{usual:.1%}. A gap also shrinks if nearly everybody or nearly nobody is accepted, "
             "so compare the two rates before you use the model."
         )
 
@@ -643,10 +643,10 @@ class Tested:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a method has made of some rows, to train models for the weights that are asked for."""
+    """What a method has prepared on some rows, to train models for requested weights."""
 
     train: Callable[[Sequence[float]], Sequence[Any]]  #: Returns one scorer per weight.
-    #: Returns the matching of the rows, or None if there is none to be shared.
+    #: Returns the matching of the rows, or None if there is none to share.
     coupling: Callable[[], Coupling | None] = lambda: None
     #: Returns scores of the rows for every weight. Neither the model behind a score nor its
     #: adjustment has seen the row. It is None for methods that would have to train again.
@@ -654,7 +654,7 @@ class Prepared:
 
 
 class Training:
-    """A method on encoded rows, which trains models for the weights that are asked for."""
+    """A method with encoded rows, which trains models for requested weights."""
 
     def __init__(
         self,
@@ -783,7 +783,7 @@ class Trials:
             return float("nan")
 
     def tried(self, weights: Sequence[float], *margins: float, search: bool) -> tuple[int, bool]:
-        """Measure candidates; return the one to keep without a confidence, and if it is within."""
+        """Measure candidates; return the choice without a confidence, and if it is in the bound."""
         if search:
             self.search(weights, *margins)
         else:
@@ -816,7 +816,7 @@ class Trials:
                 low, high = (low, middle) if passes else (middle, high)
 
     def _passes(self, weight: float, margin: float) -> bool:
-        """Return whether a model keeps the bound, or is so fair that it decides nothing."""
+        """Return whether a model is within the bound, or decides alike for nearly everyone."""
         place = self.weights.index(weight)
         line = self.curve.iloc[place]
         slack = margin or line["gap_error"]
@@ -902,7 +902,7 @@ class Trials:
         ))  # fmt: skip
 
     def calibrated_error(self, given: FloatArray) -> float:
-        """Return the largest calibration error of a group: each half calibrated by the other."""
+        """Return the largest calibration error of a group; each half is calibrated on the other."""
         scores = given.copy()
         for rest, test in crossed_folds(self.people, 2, 0):
             own = self.people.groups.codes[test] if self.reader.at_prediction else None
@@ -952,8 +952,8 @@ def choose_model(
     """Return the model that is kept, and its path, the path's measures and its calibration."""
     if model.calibrate and reader.outcome.several:
         raise InputError(
-            f"calibrate=True is for two classes, and y has {len(reader.outcome.classes)}. Leave it "
-            "out.",
+            f"calibrate=True is for two classes, but y has {len(reader.outcome.classes)}. Leave "
+            "it out.",
             parameter="calibrate",
         )
     if people.weights is not None:
@@ -1000,7 +1000,7 @@ def choose_model(
 def _certified(
     trials: Trials, floor: float, people: People, rows: People
 ) -> tuple[int, Tested | None, Any]:
-    """Test candidates on rows set aside, from the fairest on; return the last one that passes.
+    """Test candidates on rows set aside, the fairest first; return the last one that passes.
 
     The order of the tests is fixed before these rows are seen, so every test has the full level,
     and the probability that any model with a larger gap passes is at most one minus the confidence.

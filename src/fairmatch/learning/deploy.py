@@ -58,7 +58,7 @@ def _load_pyfunc(data_path: str, model_config: dict[str, Any] | None = None) -> 
 
 
 def to_onnx(model: Any, path: str | Path | None = None) -> Any:
-    """Turn a fitted model of trees or a network into an ONNX model that reads the raw table.
+    """Convert a fitted model of trees or a network to an ONNX model that reads the raw table.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
     Notes
     -----
     Scores are equal to those of ``predict_proba`` up to the rounding of floats. A group that the
-    model does not know has the score NaN, where ``predict_proba`` raises an error. Combinations of
-    several attributes are one text, as in ``groups_``.
+    model does not know gets the score NaN, whereas ``predict_proba`` raises an error. Combinations
+    of several attributes are one text, as in ``groups_``.
 
     Examples
     --------
@@ -111,8 +111,8 @@ def to_onnx(model: Any, path: str | Path | None = None) -> Any:
             f"to_onnx takes fairmatch's models of trees and networks, got {type(model).__name__}. "
             + (
                 "It wraps a model of another library: export its estimator_, which reads encoded "
-                "columns, with that library's converter, such as skl2onnx, and do in your program "
-                "what predict_proba or predict does with its scores. Or fit "
+                "columns, with that library's converter, such as skl2onnx, and repeat in your "
+                "program what predict_proba or predict does with its scores. Or fit "
                 if wrapped
                 else "Fit "
             )
@@ -279,7 +279,7 @@ def _spoilt(graph: _Graph, margins: str, groups: str) -> str:
 
 
 def _calibrated(graph: _Graph, scores: str, calibration: ScoreCalibration) -> str:
-    """Return scores on the maps of their groups: between which knots they are, and how far."""
+    """Return scores calibrated by the maps of their groups, by interpolation between knots."""
     maps = list(calibration.maps.values())
     width = max(len(x) for x, _ in maps)
     padded = [[np.pad(own, (0, width - len(own)), "edge") for own in knots] for knots in maps]

@@ -109,27 +109,28 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         The group that every other group is compared with; by default the largest.
     given : str or list of str, optional
         Columns of X within whose levels people are compared, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled.
+        with more than ten different values is cut into five bands. For learning, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` bounds the mean absolute gap within
+        strata, without pooling.
     similarity : None, list of columns, mapping, "relevance" or array, optional
         What makes two people alike. None counts every column by its range. A list counts only
         these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
         they matter to ``y``. An array has one row per row of X in ``fit``, such as an embedding of
         texts; a model that is saved does not hold it.
     match_rows : int, "auto" or None, default="auto"
-        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
-        drawn by label; two groups that have no more than twice this number are matched whole. The
-        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody, and
-        "auto" matches 2,500, or a twenty-fifth of the rows of the table if that is more.
+        Largest number of rows per group to match. Larger groups are sampled, stratified by label;
+        two groups with at most twice this number of rows together are matched whole. The penalty
+        uses the pairs of the sample, and the loss uses all rows. None matches everybody, and "auto"
+        matches 2,500 rows, or a twenty-fifth of the rows of the table if that is more.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, a fifth held out or three folds where a group is too small for the
-        bound, and searches by bisection. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model whose gap plus its standard error is
-        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
-        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
-        nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight by bisection. It measures
+        models on rows that they were not trained on: a held-out fifth, or three folds if a group is
+        too small for the bound. Candidates are models within the bound whose score is within one
+        standard error of the best. If the gap of some of them plus its standard error is within the
+        bound, fit keeps the one of these that is closest to the plain model, and otherwise the
+        fairest candidate. It is trained again on all rows. If no model is within the bound, the
+        fairest is kept, with a warning. A model that accepts nearly everybody or nearly nobody is
+        kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
@@ -138,14 +139,15 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     confidence : float, optional
         A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
         on the last fifth (``validation_size``), from the fairest down to the weight that would be
-        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept as
-        it is. If none is, the fairest is kept, with a warning.
+        kept without it. The last one whose upper confidence limit is at most ``max_gap`` is kept,
+        without another fit. If there is none, the fairest is kept, with a warning.
     scoring : str or callable, default="accuracy"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        The score by which ``max_gap`` chooses: the name of a scikit-learn scorer, or a callable
         (estimator, X, y), whose labels are 0 and 1. It gets the weights if it takes
         ``sample_weight``.
     strict : bool, default=False
-        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
+        Whether to raise `GapNotReachedError`, instead of a warning, if no model is within
+        ``max_gap``.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -153,7 +155,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         as ``BaggingClassifier``, need the position.
     sensitive_at_prediction : bool, default=True
         Whether the model sees the group. With False only training needs the group. A column of X
-        that is a copy of the group is then an error, and one that gives it away is a warning.
+        that is a copy of the group then raises an error, and one that reveals it gives a warning.
     small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
         What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
         unless they have a single row. With "pool" they become one group, "other", and so does a
@@ -176,9 +178,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     path_ : FairnessPath
         With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
-        ``score``, their ``expected_gap``, the trend of the gap along the weights, and its standard
-        error, ``gap_error``.
+        With ``max_gap``: the measures of the candidates on rows that they were not trained on, with
+        their ``score``, their ``expected_gap`` (the trend of the gap along the weights) and the
+        standard error of the gap, ``gap_error``.
     """
 
     # Requested by default: meta-estimators then pass the groups on where routing is enabled.
@@ -292,8 +294,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
-            A ready matching of these rows, for methods that match. With ``max_gap`` it is an
-            error, because part of the rows is held out.
+            A ready matching of these rows, for methods that match. It cannot be combined with
+            ``max_gap``, which holds out part of the rows.
 
         Returns
         -------
@@ -311,8 +313,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         if chooses and coupling is not None:
             name = "max_gap" if self.max_gap is not None else "calibrate"
             raise CouplingError(
-                f"With {name}, part of the rows is held out, so a ready coupling of all the rows "
-                "does not fit. Leave one of the two out."
+                f"With {name}, part of the rows is held out, so a coupling of all rows cannot be "
+                "used. Leave one of the two out."
             )
         people = reader.read(X, y, sensitive_features, sample_weight)
         if reader.outcome.several:
@@ -347,8 +349,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         if self.max_gap is None:
             if self._lists:
                 raise InputError(
-                    f"{self._weight_name} has several values, and max_gap chooses among them. Set "
-                    f"max_gap, or pass one {self._weight_name}.",
+                    f"{self._weight_name} has several values, but only max_gap chooses among "
+                    f"them. Set max_gap, or pass one {self._weight_name}.",
                     parameter=self._weight_name,
                 )
             return [self._weight]
@@ -393,7 +395,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._transport().check(coupling)
         elif coupling is not None:
             raise CouplingError(
-                f"A coupling was given, and {type(self).__name__} does not match people. Leave "
+                f"A coupling was given, but {type(self).__name__} does not match people. Leave "
                 "coupling out."
             )
 
@@ -546,7 +548,7 @@ _SECTION = r"(?<=^{0}\n{1}\n).*?(?=\n\n\w+\n---|\Z)"
 
 
 def documented(estimator: Estimator) -> Estimator:
-    """Complete a docstring: what it does not describe is described as in its bases.
+    """Complete a docstring with the descriptions of the bases.
 
     Parameters are in the order of the signature; the attributes of bases follow.
     """
@@ -760,7 +762,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     scoring : str or callable, default="neg_root_mean_squared_error"
-        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        The score by which ``max_gap`` chooses: the name of a scikit-learn scorer, or a callable
         (estimator, X, y), whose labels are the targets. It gets the weights if it takes
         ``sample_weight``.
 

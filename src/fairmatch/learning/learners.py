@@ -68,7 +68,7 @@ class Learner:
     #: must have ``predict_proba`` or be a regressor, whose predictions are clipped to [0, 1].
     estimator: Any
     outcome: Outcome  #: What it predicts.
-    #: The labels, if scores are probabilities; of two, the second is the positive one.
+    #: The labels, if scores are probabilities; the second of two is the positive one.
     classes: NDArray[Any] | None = None
     #: Mean and standard deviation of the target, if scores are numbers.
     mean: float = 0.0
@@ -98,7 +98,7 @@ class Learner:
             )
         elif weighted and not takes_weights(self.last):
             wrong = (
-                f"{type(self.last).__name__}.fit takes no sample_weight, and this fit needs "
+                f"{type(self.last).__name__}.fit takes no sample_weight, but this fit needs "
                 "weights of rows. Choose a learner that takes weights."
             )
         elif prefit and not _is_fitted(self.estimator):
@@ -157,8 +157,8 @@ class Learner:
             known, wanted = list(getattr(model, "classes_", [])), self.classes.tolist()
             if len(known) != len(wanted) or set(known) != set(wanted):
                 raise LabelError(
-                    f"The model of estimator knows the classes {known}, and y holds {wanted}. "
-                    "Both must be the same. Use a classifier, and fit it on rows of every class."
+                    f"The fitted estimator knows the classes {known}, but y holds {wanted}. Both "
+                    "must be the same. Use a classifier, and fit it on rows of every class."
                 )
             chances = np.asarray(model.predict_proba(table), dtype=np.float64)
             chances = chances[:, [known.index(own) for own in wanted]]
@@ -191,8 +191,8 @@ class Learner:
         left = np.isnan(scores.reshape(len(people), -1)[:, 0])
         if left.any():
             raise InputError(
-                f"cv leaves {int(left.sum())} rows out of every test part, and every "
-                "row needs a score. Use folds that hold each row out once, such as cv=5.",
+                f"cv leaves {int(left.sum())} rows out of every test part, but every row needs a "
+                "score. Use folds that hold each row out once, such as cv=5.",
                 parameter="cv",
             )
         return scores
@@ -284,13 +284,13 @@ def check_columns(model: Any, X: Any) -> None:
     names, known = column_names(X), _known_columns(model)
     if names is not None and known is not None and names != known:
         raise InputError(
-            f"The model of estimator was fitted on the columns {listed(known)}, and X has "
+            f"The fitted estimator was trained on the columns {listed(known)}, but X has "
             f"{listed(names)}. Pass a table with the model's columns, in their order."
         )
     count, width = getattr(model, "n_features_in_", None), np.shape(X)[1:]
     if count is not None and width and width[0] != count:
         raise InputError(
-            f"The model of estimator was fitted on {count} columns, and X has {width[0]}. Pass a "
+            f"The fitted estimator was trained on {count} columns, but X has {width[0]}. Pass a "
             "table with the model's columns."
         )
 

@@ -67,8 +67,8 @@ class Batch:
     """The rows of one step, and their weights in the loss.
 
     The first ``n_pairs`` rows are the first members of pairs that are compared, and the next
-    ``n_pairs`` are the second members. Rows that are only compared weigh 0. The expected value of
-    the weighted loss is the mean loss of the table.
+    ``n_pairs`` are the second members. Rows that are only compared have weight 0. The expected
+    value of the weighted loss is the mean loss of the table.
     """
 
     rows: IndexArray
@@ -172,7 +172,8 @@ def pair_batches(
 ) -> Batches:
     """Return batches with as many rows of one group as of the other, drawn independently.
 
-    If there is one part and every row is in it, the same rows serve the loss and the comparison.
+    If there is one part and every row is in it, the same rows are used for the loss and the
+    comparison.
     """
     n_pairs, shared = _n_pairs(mass, batch_size), None
     part_size = max(-(-n_pairs // len(parts)), min(n_pairs, _LEAST_PAIRS))
@@ -259,7 +260,7 @@ def _other_core() -> ProcessPoolExecutor:
 class StackedMLP(nn.Module):
     """L multilayer perceptrons with stacked weights, trained by one optimiser.
 
-    All networks start from the same weights, so later differences come from the objective.
+    All networks start from the same weights, so later differences come from the objective alone.
     ``forward`` maps (n_rows, n_inputs), or (L, n_rows, n_inputs) if the networks see different
     inputs, to margins of shape (L, n_rows), or (L, n_rows, n_outputs) with several outputs.
     """
@@ -331,7 +332,7 @@ def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
 
 
 class ModuleStack(nn.Module):
-    """Copies of a user's own module, which maps every row to one number or to ``n_outputs``."""
+    """Copies of a user's own module, which maps every row to one or ``n_outputs`` numbers."""
 
     def __init__(self, modules: Sequence[nn.Module], n_outputs: int = 1) -> None:
         super().__init__()
@@ -467,7 +468,8 @@ Widths = Sequence[int] | torch.nn.Module | None
 class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
     """A network and how it is trained, for `FTMClassifier` and `FTMRegressor`.
 
-    It holds settings and is not fitted itself, as a LightGBM estimator is for boosted trees.
+    It holds settings and is not fitted itself. For networks it is what a LightGBM estimator is for
+    boosted trees.
 
     Parameters
     ----------
@@ -482,8 +484,8 @@ class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
         Number of epochs. An epoch has one step for every ``batch_size`` rows of the table, and at
         least 16 steps. By default the schedule's number.
     batch_size : int, default=1024
-        Rows of each group in a batch, at most half the table. Training without a penalty has this
-        many rows of the whole table in a batch.
+        Rows of each group in a batch, at most half the table. Without a penalty, a batch has this
+        many rows of the whole table.
     learning_rate : float, optional
         Adam's learning rate in the first epoch. By default the schedule's.
     decay : float, optional
@@ -497,7 +499,7 @@ class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
         1 shows a progress bar on a terminal, and 0 shows none. By default there is one if training
         takes longer than two seconds.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the training and keeps what has been learned. By default Ctrl-C raises
+        Whether Ctrl-C stops the training and keeps what has been learned. By default it raises
         ``KeyboardInterrupt``.
 
     Examples
@@ -784,8 +786,8 @@ class NetworkEstimator(FairEstimator):
         so on.
     encoder : "table", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
-        X as it is, and any transformer of your own will do. Missing values are an error unless the
-        encoder takes them, as ``TableEncoder(missing="encode")`` does.
+        X as it is, and any other transformer works too. Missing values raise an error unless the
+        encoder accepts them, as ``TableEncoder(missing="encode")`` does.
     random_state : int, optional
         Seed. The same seed gives the same bits on the same machine, versions and number of
         threads.
@@ -903,17 +905,17 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         Weight of the penalty, the paper's lambda. With ``max_gap``, a list of weights to
         choose from; a single number then leaves the weights to the method.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
-        that they have not seen, the share ``validation_size``, and searches by bisection. These
-        models continue one plain network, in a quarter of its epochs. Of those that keep the bound
-        and score within one standard error of the best, the one nearest to the plain model is
-        trained on all rows in the same way and kept. If none keeps it, the fairest is, with a
-        warning. A model that accepts nearly everybody or nearly nobody is kept only if no other
-        qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight by bisection. It measures
+        models on the held-out share ``validation_size`` of the rows. These models continue one
+        plain network, in a quarter of its epochs. Of the models within the bound whose score is
+        within one standard error of the best, fit keeps the one closest to the plain model, and
+        trains it on all rows in the same way. If no model is within the bound, the fairest is kept,
+        with a warning. A model that accepts nearly everybody or nearly nobody is kept only if no
+        other qualifies.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
-        decision changes, so a bound on decisions stays; with a bound on scores it is an error.
-        ``sensitive_at_prediction=False`` has one map for everybody.
+        decision changes, so a bound on decisions still holds. With a bound on scores it raises an
+        error. ``sensitive_at_prediction=False`` has one map for everybody.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ _PENALTY = 100.0
 _TIES = 1e-4
 # Rates that differ by less than this are equal.
 _ROUNDING = 1e-9
-# More people than this of the smallest group are not tied by chance.
+# If more people than this in the smallest group are tied, the tie is not by chance.
 _FEW_TIED = 0.02
 
 
@@ -98,7 +98,7 @@ class _Problem:
 
     @property
     def gains(self) -> FloatArray:
-        """What a decision is worth: its probability, with a little that breaks ties."""
+        """The value of a decision: its probability, plus a small term that breaks ties."""
         return np.asarray(self.chances + self.ties * self.chances**2)
 
     def rates(self, decided: IndexArray) -> FloatArray:
@@ -231,11 +231,11 @@ def _program(problem: _Problem, bound: float, fixed: FloatArray) -> _Solution:
 
 
 def _centred(problem: _Problem, found: _Solution, known: IndexArray) -> FloatArray:
-    """Return offsets of groups with the same decisions, as far as possible from changing one.
+    """Return offsets of groups that give the same decisions, with the largest margins.
 
-    Duals are not unique: between two people there is room. Per group the first offset is 0, the
-    smallest margin is as large as possible, and then the offsets are as small as possible, one
-    class after the other.
+    Duals are not unique, because there is room between two people. In each group the first offset
+    is 0, the smallest margin is as large as possible, and then the offsets are as small as
+    possible, one class after the other.
     """
     n_classes = problem.chances.shape[1]
     decided = largest_class(problem.values(found.offsets))
@@ -302,8 +302,8 @@ class ClassOffsets:
     the program is the most accurate within the bound, if the probabilities are right (Xian and
     Zhao, 2024). The offsets are its duals. Rows with equal probabilities and group get the same
     decision, so the reached gap can exceed the bound by the mass of tied people. Equal recalls or
-    confusion rates may ask for worse decisions in a group, to which every class is then worth the
-    same. There the squared probabilities decide, deterministically and at a cost of less than
+    confusion rates may require worse decisions in a group, for which every class then has the same
+    value. The squared probabilities then decide, deterministically and at a cost of less than
     0.0001 in accuracy.
 
     Examples
@@ -374,7 +374,7 @@ def fit_offsets(
     favourable: Sequence[int] = (),
     attributes: tuple[str, ...] = (),
 ) -> list[ClassOffsets]:
-    """Return offsets within a bound, or one per strength: the share of the gap taken away.
+    """Return offsets within a bound, or one per strength: the share of the gap that is removed.
 
     ``members`` has one column per group: 0 and 1 where groups are known, and probabilities of
     groups where they are not; with one axis more, those of groups and classes.
@@ -418,9 +418,9 @@ def fit_offsets(
         )
     if max_gap is not None and found[0].gap > max_gap + _FEW_TIED:
         notify(
-            f"Offsets reach a gap of {found[0].gap:.4g} on these rows, and max_gap is {max_gap:g}: "
-            "many people of a group share their probabilities, and the same probabilities get the "
-            "same decision. Use finer probabilities, or allow a larger gap.",
+            f"Offsets reach a gap of {found[0].gap:.4g} on these rows, but max_gap is "
+            f"{max_gap:g}: many people of a group have equal probabilities, and equal "
+            "probabilities get the same decision. Use finer probabilities, or allow a larger gap.",
             GapNotReachedWarning,
         )
     return found

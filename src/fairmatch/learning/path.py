@@ -30,10 +30,9 @@ def fairness_path(
     r"""Train one model per fairness weight.
 
     The models share what does not depend on the weight: the table is read and encoded once, and a
-    matching is made once. Networks also start from the same weights, see the same batches and
-    train together as one tensor program. Each model equals the result of a fit with its weight
-    alone, except for a network with weight 0: fitted alone, it needs no pairs and sees plain
-    batches.
+    matching is made once. Networks also start from the same weights, see the same batches and train
+    together as one tensor program. Each model equals the result of a fit with its weight alone. A
+    network with weight 0 is the exception: fitted alone, it needs no pairs and sees plain batches.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ def fairness_path(
         fairness_weights = estimator.default_weights
     if estimator.calibrate:
         raise InputError(
-            "calibrate=True holds rows out, and a path trains on all of them. Fit the model you "
+            "calibrate=True holds rows out, but a path trains on all of them. Fit the model you "
             "choose with calibrate=True.",
             parameter="calibrate",
         )

@@ -117,7 +117,8 @@ class FreshlyMatchedGap:
 def with_scores(points: Points, weight: float, scores: FloatArray) -> Points:
     """Return points whose squared distance also counts that of the scores, times a weight.
 
-    Of vectors the squared distance is half the Euclidean one, which for two classes is the same.
+    For vectors the squared distance is half the squared Euclidean one, which for two classes is the
+    same.
     """
     if scores.ndim == 1:
         return points.with_number(np.sqrt(weight) * scores)
@@ -235,7 +236,7 @@ class Transport:
         if joint and read_criterion(self.criterion).needs_labels:
             raise InputError(
                 f"{what} matches people on their labels, but criterion={self.criterion!r} "
-                "compares people of the same label, whose labels never differ. Use "
+                "compares people with the same label, whose labels never differ. Use "
                 "transport='marginal'.",
                 parameter="transport",
             )
@@ -247,7 +248,7 @@ class Transport:
             )
         if joint and not binary:
             raise InputError(
-                f"The matcher has {what}, which compares two classes, and there are "
+                f"The matcher has {what}, which compares two classes, but there are "
                 f"{'more' if self.outcome.several else 'none in a regressor'}. Use "
                 "transport='joint', or label_weight=0.",
                 parameter="transport",
@@ -271,7 +272,7 @@ class Transport:
         return points
 
     def refuse_other(self, coupling: Coupling, people: People) -> None:
-        """Raise if a ready coupling matches other people than are compared."""
+        """Raise if a ready coupling matches people who are not compared."""
         coupling.check_groups(people.groups)
         criterion = read_criterion(self.criterion)
         compared = np.zeros(len(coupling), dtype=bool)
@@ -287,7 +288,7 @@ class Transport:
         targets = {part.groups[1] for part in coupling.parts}
         if self.reference is not None and targets != {self.reference}:
             raise CouplingError(
-                f"reference={self.reference!r} was given, and the coupling matches people with "
+                f"reference={self.reference!r} was given, but the coupling matches people with "
                 f"{listed(sorted(targets, key=str))}. Match with the same reference, or leave the "
                 "coupling out."
             )

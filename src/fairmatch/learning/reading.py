@@ -197,9 +197,9 @@ def tell_unknown(groups: Groups) -> None:
     if (n := groups.n_unknown) > _MANY_UNKNOWN * len(groups):
         notify(
             f"{n:,} of {len(groups):,} rows ({n / len(groups):.1%}) have no group. The model "
-            "learns from them and compares them with nobody, so its gap is that of the other "
-            "people. unknown='group' makes them a group of their own, and unknown='error' refuses "
-            "them.",
+            "learns from them but compares them with nobody, so its gap describes only the other "
+            "rows. Pass unknown='group' to make them a group of their own, or unknown='error' to "
+            "refuse them.",
             UnknownGroupWarning,
         )
 
@@ -228,7 +228,7 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
         groups = groups.pooled(least)
         if groups.n_groups < 2:
             raise GroupError(
-                f"All groups have fewer than {least} rows and were pooled into one, and two are "
+                f"All groups have fewer than {least} rows and were pooled into one, but two are "
                 f"needed. Choose a smaller number, such as small_groups=('pool', {least // 2}).",
                 parameter="small_groups",
             )
@@ -380,7 +380,7 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 def read_classes(y: ArrayLike, *, several: bool = False) -> tuple[NDArray[Any], FloatArray]:
     """Return the classes in sorted order, and the position of every row's class.
 
-    More than two classes are an error unless ``several`` are allowed.
+    More than two classes raise an error unless ``several`` are allowed.
     """
     if y is None:
         # The first sentence has the words that scikit-learn asks for.
@@ -409,10 +409,10 @@ def read_classes(y: ArrayLike, *, several: bool = False) -> tuple[NDArray[Any], 
         )
     if several:
         raise LabelError(
-            f"y holds {len(classes)} classes, and at most {_MOST_SEVERAL} are supported. "
-            "Join classes, or use a regressor for numbers."
+            f"y holds {len(classes)} classes, but at most {_MOST_SEVERAL} are supported. Merge "
+            "classes, or use a regressor for numbers."
         )
-    advice = "Join classes until two are left, or train one model per class against the rest."
+    advice = "Merge classes until two are left, or train one model per class against the rest."
     if labels.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
         advice = "Numbers are predicted by a regressor, such as FTMBoostingRegressor."
     # The first sentences are the words that scikit-learn asks for.
@@ -454,7 +454,7 @@ def read_targets(y: ArrayLike) -> FloatArray:
 
 @dataclass(eq=False)
 class Reader:
-    """What reads the arguments of one model, in `fit` and for new rows.
+    """The reader of one model's arguments, in `fit` and for new rows.
 
     `read` parses the arguments of `fit` into People. `fit` learns their encoding and returns them
     as the learner sees them. `read_new` and `inputs` read new rows as in training.
@@ -472,7 +472,7 @@ class Reader:
     sees: str = "numbers"
     #: What happens to groups with few rows; None compares groups of any size.
     small_groups: SmallGroups | None = "warn"
-    #: Whether the method can be fitted without the need for groups in new rows.
+    #: Whether the method can be fitted so that new rows need no group.
     optional: bool = True
     #: The words that the model takes as its ``encoder``, for errors.
     words: tuple[str, ...] = ("table",)
@@ -567,9 +567,9 @@ class Reader:
         if groups.memberships is not None and self.at_prediction:
             self.at_prediction = False
             notify(
-                "The groups are probabilities, and nobody knows the group of a new row. So the "
-                "model does not use the group: it is that of sensitive_at_prediction=False. Pass "
-                "this to say so.",
+                "The groups are probabilities, so the group of a new row is not known, and the "
+                "model does not use it for predictions. Pass sensitive_at_prediction=False to "
+                "say so.",
                 FairmatchWarning,
             )
         People(groups, weight=weight).rows_with_mass()
@@ -598,7 +598,7 @@ class Reader:
             return Labels(values, self._name_classes())
         numbers = read_targets(y)
         if len(numbers) == 1:
-            raise LabelError("y has one sample, and learning needs at least two. Pass more rows.")
+            raise LabelError("y has one sample, but learning needs at least two. Pass more rows.")
         return Labels(numbers)
 
     def _name_classes(self) -> tuple[Any, ...]:
@@ -878,8 +878,8 @@ class Reader:
             return X, sensitive_features
         if sensitive_features is not None:
             raise InputError(
-                "sensitive_features was given, but sensitive_column="
-                f"{self.columns!r} means that the groups are in X. Give one of the two."
+                f"sensitive_features was given, but sensitive_column={self.columns!r} means that "
+                "the groups are in X. Pass only one of the two."
             )
         return split_columns(X, self.columns)
 

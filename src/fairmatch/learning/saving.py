@@ -83,7 +83,7 @@ def save_model(
     if not is_own and model._save_instead is not None:
         raise InputError(
             f"{name} holds models of another library, which cannot be written without pickling "
-            f"them, and fairmatch does not pickle. {model._save_instead}"
+            f"them, but fairmatch does not pickle. {model._save_instead}"
         )
     if not is_own:
         raise InputError(
@@ -176,7 +176,7 @@ def _wrapped(model: Any) -> State:
     except Exception as error:  # the model may hold anything
         raise InputError(
             f"{name} holds a model that skops cannot write ({error}), so it cannot be written "
-            f"without pickling it, and fairmatch does not pickle. {model._save_instead}"
+            f"without pickling it, but fairmatch does not pickle. {model._save_instead}"
         ) from error
     return State(_WRAPPED, content, {})
 
@@ -196,7 +196,7 @@ def _unwrapped(folder: Path, kind: type[Any], content: bytes, trusted: Sequence[
     if strange:
         raise ModelFileError(
             f"{folder} holds objects of these types: {', '.join(strange)}. Loading them may run "
-            f"code of theirs. If you trust whoever wrote the file: load(path, trusted={strange})."
+            f"their code. If you trust whoever wrote the file, call load(path, trusted={strange})."
         )
     if type(model) is not kind:
         raise ModelFileError(f"{folder} is damaged: it does not hold a {kind.__name__}. {_AGAIN}")
@@ -248,7 +248,7 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
         The folder of the model.
     trusted : sequence of str, optional
         For wrappers around models of another library: types beyond those of scikit-learn and NumPy
-        that skops trusts. Without them, such a file is an error that lists its types.
+        that skops trusts. Without them, such a file raises an error that lists its types.
 
     Returns
     -------
@@ -278,8 +278,8 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
     folder = Path(path)
     if folder.is_file():
         raise ModelFileError(
-            f"{folder} is a file, and a saved model is a folder. Name the folder. An adjustment of "
-            "scores is a file: read it with ScoreAdjustment.load."
+            f"{folder} is a file, but a saved model is a folder. Name the folder. An adjustment "
+            "of scores is a file: read it with ScoreAdjustment.load."
         )
     description, kind, content = _read_whole(folder)
     if kind._save_instead is not None:

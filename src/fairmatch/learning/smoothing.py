@@ -33,7 +33,7 @@ def smooth_scores(
 
     Scores are any finite numbers of the rows that were matched, or their class probabilities. The
     targets have one axis more, for the weights. They stay within the range of the scores, and those
-    of class probabilities sum to 1. A `SolverError` says that the solver did not reach ten digits
+    of class probabilities sum to 1. Raises `SolverError` if the solver does not reach ten digits
     within 20,000 steps.
 
     Notes
@@ -44,12 +44,12 @@ def smooth_scores(
 
     for scores :math:`\eta`, weights w that sum to 1 and a coupling :math:`\Gamma`. This is the
     objective of Fairness Through Matching (Section 4.3 of the paper) with squared loss and squared
-    differences. It is minimised over all numbers, and not only over scores that a model can have.
-    With W the diagonal matrix of weights and L the Laplacian of the graph of matched people, the
-    targets solve the sparse system :math:`(W + \lambda L) t = W \eta`. The solver is conjugate
-    gradients. Each target is a weighted mean of scores, so it stays in their range, and a target
-    of class probabilities is again a vector of probabilities. Rows without a match keep their
-    scores.
+    differences. It is minimised over all numbers, not only over the scores that a model can
+    produce. With W the diagonal matrix of weights and L the Laplacian of the graph of matched
+    people, the targets solve the sparse system :math:`(W + \lambda L) t = W \eta`. The solver is
+    conjugate gradients. Each target is a weighted mean of scores, so it stays in their range, and a
+    target of class probabilities is again a vector of probabilities. Rows without a match keep
+    their scores.
 
     Examples
     --------
@@ -66,8 +66,9 @@ def smooth_scores(
     mass = mass[rows]
     if (mass <= 0.0).any():
         raise InputError(
-            f"{int((mass <= 0.0).sum())} matched rows have a sample_weight of zero, and matched "
-            "rows must count. Match only rows with positive weight, or leave the weights out."
+            f"{int((mass <= 0.0).sum())} matched rows have a sample_weight of zero, but a matched "
+            "row needs a positive weight. Match only rows with positive weight, or leave the "
+            "weights out."
         )
     laplacian = (sparse.diags_array(degrees[rows]) - both[rows][:, rows]).tocsr()
     targets = np.stack([scores] * len(fairness_weights))

@@ -321,7 +321,7 @@ def _unusable(given: dict[str, Any], *, real: bool) -> Iterator[tuple[str, str]]
             if name in aliases:
                 yield f"{name}={value!r}", f"Write {known}= instead."
     if given["boosting_type"] not in ("gbdt", "goss"):
-        advice = "Its trees change after they were grown, or ignore the scores so far. Use 'gbdt'."
+        advice = "Its trees change after they are grown, or ignore the scores so far. Use 'gbdt'."
         yield f"boosting_type={given['boosting_type']!r}", advice
     if given.get("linear_tree") or given.get("linear_trees"):
         yield "linear trees", "Leave linear_tree out."
@@ -615,7 +615,7 @@ class BoostedTrees(FairEstimator):
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better objective on held-out rows, and keep the trees
         up to the best round. For this, ``validation_size`` of the training rows is held out, and
-        these rows are compared only with each other. A ready ``coupling`` is then an error.
+        these rows are compared only with each other. A ready ``coupling`` cannot be passed then.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.
@@ -665,8 +665,8 @@ class BoostedTrees(FairEstimator):
         check_count("early_stopping_rounds", self.early_stopping_rounds, optional=True)
         if coupling is not None and self.early_stopping_rounds is not None:
             raise CouplingError(
-                "With early_stopping_rounds, part of the rows is held out, so a ready coupling of "
-                "all the rows does not fit. Leave one of the two out."
+                "With early_stopping_rounds, part of the rows is held out, so a coupling of all "
+                "rows cannot be used. Leave one of the two out."
             )
 
     def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
@@ -770,7 +770,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         LightGBM's estimator, unfitted. It holds everything about the trees: their number, their
         leaves, the learning rate, threads. By default it grows 200 trees with LightGBM's own
         defaults and one thread. fairmatch sets its objective and its seed. Boosting by "dart" or
-        "rf", linear trees, functions and early stopping inside it are errors.
+        "rf", linear trees, functions and early stopping inside it raise an error.
         ``monotone_constraints`` are those of the columns of X, 0 for a group among them.
         ``scale_pos_weight`` multiplies the loss of positive rows and does not change the matching
         or the penalty. In a grid search its parameters are called ``estimator__num_leaves`` and so
@@ -778,17 +778,17 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     transport : {"predicted", "marginal", "joint"} or a matcher, default="predicted"
         What people are matched on. "predicted" uses their features and a score of every row, by
         plain trees that were grown on other rows. It keeps the most accuracy at a given gap.
-        "marginal" uses the features alone, as in the paper. It keeps people nearest to those they
-        are matched with, and a small gap then costs more accuracy. "joint" uses features and
-        labels. Scores and labels have a weight of 100. A matcher is any object with a ``match``
-        method like that of `OptimalTransportMatcher`.
+        "marginal" uses the features alone, as in the paper. It matches the most similar people, but
+        a small gap then costs more accuracy. "joint" uses features and labels. Scores and labels
+        have a weight of 100. A matcher is any object with a ``match`` method like that of
+        `OptimalTransportMatcher`.
     fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda; 0 is plain LightGBM. With ``max_gap``, a
         list of weights to choose from; a single number then leaves the weights to the method.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
-        decision changes, so a bound on decisions stays; with a bound on scores it is an error.
-        ``sensitive_at_prediction=False`` has one map for everybody.
+        decision changes, so a bound on decisions still holds. With a bound on scores it raises an
+        error. ``sensitive_at_prediction=False`` has one map for everybody.
 
     Attributes
     ----------
@@ -875,7 +875,7 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         LightGBM's estimator, unfitted. It holds everything about the trees: their number, their
         leaves, the learning rate, threads. By default it grows 200 trees with LightGBM's own
         defaults and one thread. fairmatch sets its objective and its seed. Boosting by "dart" or
-        "rf", linear trees, functions and early stopping inside it are errors.
+        "rf", linear trees, functions and early stopping inside it raise an error.
         ``monotone_constraints`` are those of the columns of X, 0 for a group among them. In a grid
         search its parameters are called ``estimator__num_leaves`` and so on.
     transport : {"predicted", "marginal", "joint"} or a matcher, default="predicted"

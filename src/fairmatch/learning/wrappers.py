@@ -51,7 +51,7 @@ class Wrapper(FairEstimator):
     Parameters
     ----------
     random_state : int, optional
-        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
+        Seed of the split on which ``max_gap`` chooses. The estimator has a seed of its own.
     """
 
     estimator: Any
@@ -134,16 +134,15 @@ class AlignedModel(Wrapper):
     ----------
     given : str or list of str, optional
         Columns of X within whose levels scores are adjusted, such as job title and grade. A number
-        with more than ten different values is cut into five bands. To learn, strata with fewer
-        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
-        strata, where nothing is pooled. New strata are adjusted like everybody together.
+        with more than ten different values is cut into five bands. For learning, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` bounds the mean absolute gap within
+        strata, without pooling. In new strata, people get the adjustment of the whole table.
     prefit : bool, default=False
-        Whether ``estimator`` is already fitted and is used without another fit. Then fit this
-        model on rows that the estimator was not trained on. The estimator sees X without added
-        columns.
+        Whether ``estimator`` is already fitted and is used as it is. Then fit this wrapper on rows
+        that the estimator was not trained on. The estimator sees X without added columns.
     cv : int, splitter or list of (train, test), default=3
-        How rows are split into folds. The adjustment is fitted on the score of every row by a model
-        that was trained on the other folds.
+        How rows are split into folds. The adjustment is fitted on out-of-fold scores: each row is
+        scored by a model that was trained on the other folds.
     validation_size : float, default=0.2
         Share of the rows that ``confidence`` sets aside, stratified by label and group.
     """
@@ -225,7 +224,7 @@ class AlignedModel(Wrapper):
             ]
 
         def unseen(weights: Sequence[float]) -> list[FloatArray]:
-            """Adjust every fold's out-of-fold scores by what the other folds have taught."""
+            """Adjust every fold's out-of-fold scores by a fit on the other folds."""
             codes, found = places[people.groups.codes], np.empty((len(weights), *scores.shape))
             strata = None if people.strata is None else people.strata.values
             every = np.arange(len(people))
@@ -382,28 +381,29 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         names a column of X, it sees the whole of X. If groups are given beside X, it sees X and,
         after its columns, one column of 0 and 1 for every group but the first.
     strength : float or a list of float, default=1.0
-        How far to go: 0 does not move the scores, and 1 aligns them fully. With
-        ``decisions="threshold"`` it is the share of the model's own gap that is taken away.
+        Strength of the adjustment: 0 does not move the scores, and 1 aligns them fully. With
+        ``decisions="threshold"`` it is the share of the model's own gap that is removed.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose scores are made alike. By default these are everybody's. With "equal_opportunity" they
-        are those of people with a positive label, or with several classes the recalls of every
-        class. With "equalized_odds" they are those of each class, which only thresholds can do.
+        Whose scores are equalised. By default everybody's. With "equal_opportunity" those of people
+        with a positive label, or with several classes the recalls of every class. With
+        "equalized_odds" those within each class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
         more than two classes, "align" moves the probability vectors towards the barycentre of the
         groups (demographic parity only), and "threshold" adds offsets to them.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the strength: it measures strengths by
-        cross-fitting over all rows. Of those that keep the bound and score within one standard
-        error of the best, the one nearest to the plain model whose gap plus its standard error is
-        within the bound is trained on all rows and kept, or else the fairest of them. If none keeps
-        the bound, the fairest is kept, with a warning. A model that accepts nearly everybody or
-        nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the strength. It measures strengths by
+        cross-fitting over all rows. Candidates are strengths within the bound whose score is within
+        one standard error of the best. If the gap of some of them plus its standard error is within
+        the bound, fit keeps the one of these that is closest to the plain model, and otherwise the
+        fairest candidate. It is fitted again on all rows. If no strength is within the bound, the
+        fairest is kept, with a warning. A model that accepts nearly everybody or nearly nobody is
+        kept only if no other qualifies.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on cross-fitted scores, as `fit_calibration` does.
-        No decision changes. It needs ``decisions="threshold"``, because aligned scores would no
-        longer be alike.
+        No decision changes. It needs ``decisions="threshold"``, because calibration would undo an
+        alignment.
 
     Attributes
     ----------
@@ -423,8 +423,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     strength, :math:`F_s` and :math:`Q_s` the distribution and quantile functions of the group's
     scores and :math:`p_s` its share. With t = 1 the result is the best score under squared loss
     that has the same distribution in all groups (Chzhen et al., 2020; Jiang et al., 2020). In the
-    terms of the paper, it is the group-fair model with the quantile matching of the model's own
-    scores as its implicit matching. New rows need their groups.
+    paper's terms, it is the group-fair model whose implicit matching is the quantile matching of
+    the original scores. New rows need their groups.
 
     Equalised odds fixes a point of every group's ROC (receiver operating characteristic) curve.
     Where the curves do not meet, thresholds without randomisation have no gap only if they accept
@@ -455,11 +455,11 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
-    r"""Fairness Through Matching (FTM) around any learner that takes weights of rows.
+    r"""Fairness Through Matching (FTM) for any learner that accepts sample weights.
 
     First, every row gets a score from a learner that was not trained on it. Then people of
-    different groups are matched, and the scores of matched people are drawn together. Finally the
-    learner is trained on these smoothed scores.
+    different groups are matched, and the scores of matched people are pulled towards each other.
+    Finally the learner is trained on these smoothed scores.
 
     Parameters
     ----------
@@ -472,14 +472,14 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         given beside X, it sees X and, after its columns, one column of 0 and 1 for every group but
         the first. With ``sensitive_at_prediction=False`` it sees no groups.
     fairness_weight : float or a list of float, default=1.0
-        How much the differences of matched people count; 0 fits the learner on the labels.
+        Weight of the differences between matched people; 0 fits the learner on the labels.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
         What people are matched on besides their scores. "marginal" uses their features, and "joint"
         adds their labels. A matcher is any object with a ``match`` method like that of
         `OptimalTransportMatcher`; it sees the weighted score as one more feature.
     score_weight : float, default=5.0
         Cost of matching a score of 0 with a score of 1, on the scale of squared distances of
-        features. With 0 people are matched without their scores, and with 100 nearly by equal
+        features. With 0 people are matched without their scores, and with 100 almost only by their
         scores.
     calibrate : bool, default=False
         Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
@@ -545,7 +545,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         groups are given beside X, it sees X and, after its columns, one column of 0 and 1 for
         every group but the first.
     strength : float or a list of float, default=1.0
-        How far to go: 0 does not move the predictions, and 1 aligns them fully.
+        Strength of the alignment: 0 does not move the predictions, and 1 aligns them fully.
 
     Attributes
     ----------
@@ -585,11 +585,11 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
-    r"""Fairness Through Matching around any regressor.
+    r"""Fairness Through Matching (FTM) for any regressor.
 
     First, every row gets a prediction from a regressor that was not trained on it. Then people of
-    different groups are matched, and the predictions of matched people are drawn together. Finally
-    the regressor is trained on these smoothed predictions.
+    different groups are matched, and the predictions of matched people are pulled towards each
+    other. Finally the regressor is trained on these smoothed predictions.
 
     Parameters
     ----------
@@ -599,15 +599,15 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         beside X, it sees X and, after its columns, one column of 0 and 1 for every group but the
         first. With ``sensitive_at_prediction=False`` it sees no groups.
     fairness_weight : float or a list of float, default=1.0
-        How much the differences of matched people count; 0 fits the regressor on the target.
+        Weight of the differences between matched people; 0 fits the regressor on the target.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
         What people are matched on besides their predictions. "marginal" uses their features, and
         "joint" adds the target. A matcher is any object with a ``match`` method like that of
         `OptimalTransportMatcher`; it sees the weighted prediction as one more feature.
     score_weight : float, default=1.25
         Cost of matching predictions that differ by one standard deviation of the target, on the
-        scale of squared distances of features. With 0 people are matched without their
-        predictions, and with 25 nearly by equal predictions.
+        scale of squared distances of features. With 0 people are matched without their predictions,
+        and with 25 almost only by their predictions.
 
     Attributes
     ----------

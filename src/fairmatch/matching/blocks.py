@@ -109,7 +109,7 @@ Pairs = tuple[Index, Index, Floats]
 
 
 class KeptBlocks:
-    """A folder of solved blocks, or none. It is an error if it holds those of another matching."""
+    """A folder of solved blocks, or none. Raise if it holds blocks of another matching."""
 
     def __init__(
         self,

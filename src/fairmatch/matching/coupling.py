@@ -139,7 +139,9 @@ class Coupling:
                     f"{positions.min()} to {positions.max()}. Correct them, or n_rows."
                 )
         if not mass.min() >= 0.0:
-            raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Drop it.")
+            raise CouplingError(
+                f"mass must not be negative or NaN, got {mass.min():g}. Leave that pair out."
+            )
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
         if not self.members and len(set(map(repr, self.groups))) != 2:
@@ -216,8 +218,8 @@ class Coupling:
         array = read_numbers(values, "values")
         if len(array) != len(self):
             raise CouplingError(
-                f"values has {len(array)} entries, the coupling has {len(self)} pairs. Pass one "
-                "value per pair."
+                f"values has {len(array)} entries, but the coupling has {len(self)} pairs. Pass "
+                "one value per pair."
             )
         return float(array @ self.mass)
 
@@ -295,8 +297,8 @@ class Coupling:
         """Return the plan as a matrix of source rows by target rows, given each row's group."""
         if self.members:
             raise CouplingError(
-                f"This coupling has {len(self.members)} parts, and a matrix holds one. Take "
-                "coupling.parts one by one."
+                f"This coupling has {len(self.members)} parts, but a matrix shows only one. "
+                "Convert each of coupling.parts by itself."
             )
         groups = self.read_groups(sensitive_features)
         source, target = (groups.rows(groups.code_of(label)) for label in self.groups)
@@ -343,7 +345,7 @@ class Coupling:
         """Raise unless ``n_rows`` is the number of rows of the table that was matched."""
         if n_rows != self.n_rows:
             raise CouplingError(
-                f"This coupling was made for a table of {self.n_rows} rows and is used on one of "
+                f"This coupling was made for a table of {self.n_rows} rows, but is used on one of "
                 f"{n_rows}. Match that table on its own."
             )
 

@@ -243,10 +243,10 @@ def fair_matching(
     tolerance: float = EXACT,
     given: Any = None,
 ) -> Coupling:
-    r"""Match people who stand at the same quantile of their group's scores.
+    r"""Match people at the same quantile of their group's scores.
 
-    A model's scores imply this matching. It shows which people of one group the model treats like
-    which people of another. Every group is matched with the reference group.
+    A model's scores imply this matching. It shows which people of different groups the model treats
+    alike. Every group is matched with the reference group.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ def fair_matching(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     X : array-like of shape (n_rows, n_features), table or Points, optional
-        The features. Tied scores leave the partners open. With X, each tied block is matched
-        at the least transport cost. Without X, it is matched by row order.
+        The features. Tied scores do not determine the partners. With X, each block of ties is
+        matched at the least transport cost. Without X, it is matched by row order.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. They are needed if the criterion compares people of the same class.
     criterion : str or Criterion, default="demographic_parity"
@@ -364,7 +364,7 @@ def transport_cost_range(
 
     Examples
     --------
-    Decisions alone leave open which accepted people are matched with each other:
+    Decisions alone do not determine which accepted people are matched with each other:
 
     >>> transport_cost_range([1, 1, 1, 1], [0, 0, 1, 1], [[0.0], [1.0], [0.0], [1.0]])
     CostRange(low=0.0, high=1.0, undetermined=1.0)

@@ -73,25 +73,25 @@ class OptimalTransportMatcher:
         saves a little time on large tables. A matching in blocks has no tolerance, and its
         certificate states the gap.
     random_state : int, default=0
-        Seed of the batches, of the blocks, and of the solver's samples. If several plans are
-        optimal, it decides which of them is found, for rows in any order and for whole weights as
-        for repeated rows. People who agree in all columns are told apart by the order of the rows
-        alone, and a matching in blocks depends on it too.
+        Seed of the batches, the blocks and the solver's samples. If several plans are optimal, the
+        seed decides which one is found. The order of the rows does not, and whole-number weights
+        give the same plan as repeated rows. There are two exceptions: people who agree in all
+        columns are matched in the order of the rows, and a matching in blocks depends on it too.
     criterion : str, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
         The group with which every other group is matched. By default it is the largest.
     block_size : int, "auto" or None, default="auto"
-        A number is for tables that are too large to be matched at once. It cuts the plan into
-        blocks of up to this many pairs, solves each block, and cuts again until little is gained.
-        Marginals are exact. The cost is above the least one, by 0.7% on Adult. The certificate has
-        a proven lower bound. None matches everybody at once. "auto" uses blocks of up to 2,048
-        pairs if a part has more than four billion pairs of people.
+        Pass a number for tables that are too large to be matched at once. The plan is then cut into
+        blocks of up to this many pairs, each block is solved, and the plan is cut again until
+        little is gained. Marginals are exact. The cost is slightly above the least one (0.7% on
+        Adult), and the certificate has a proven lower bound. None matches everybody at once. "auto"
+        uses blocks of up to 2,048 pairs if a part has more than four billion pairs of people.
     on_unproven : {"raise", "return"}, default="raise"
-        What to do if the tolerance cannot be proven, as for groups that are nearly the same or
-        have far outliers: raise an error, or return the best plan with its true bound. For blocks
-        it is never an error.
+        What to do if the tolerance cannot be proven, as for groups that are nearly the same or have
+        far outliers: raise an error, or return the best plan with its true bound. A matching in
+        blocks never raises this error.
 
     Notes
     -----
@@ -130,8 +130,8 @@ class OptimalTransportMatcher:
         if self.batch_size is not None and isinstance(self.block_size, int):
             raise InputError(
                 f"batch_size={self.batch_size} matches random batches and "
-                f"block_size={self.block_size} matches everybody in blocks; both were given, and "
-                "one is expected. Leave one of the two out."
+                f"block_size={self.block_size} matches everybody in blocks; only one of them can "
+                "be given. Leave the other out."
             )
         check_number("tolerance", self.tolerance, "(0, 1)")
         check_choice("on_unproven", self.on_unproven, ("raise", "return"))

@@ -161,7 +161,7 @@ def _too_high(fair: Point, near: Point) -> float:
 def _stopped(cost: float, bound: float, tolerance: float) -> str:
     return (
         "The search for a price of the score gap stopped at a relative gap of "
-        f"{1.0 - bound / cost:.2e}, and {tolerance:.2e} was asked for. Allow a larger tolerance."
+        f"{1.0 - bound / cost:.2e}, and {tolerance:.2e} was requested. Pass a larger tolerance."
     )
 
 
@@ -198,7 +198,7 @@ def nearest_fair_matching(
         levels are at squared distance 2.
     slack : float, default=0.0
         How far the mean score gap of every part may exceed the least possible one. With infinity,
-        the matching has the least transport cost of all, as that of `OptimalTransportMatcher`.
+        the matching has the least transport cost of all, like that of `OptimalTransportMatcher`.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. They are needed if the criterion compares people of the same class.
     criterion : str or Criterion, default="demographic_parity"
@@ -247,8 +247,8 @@ def nearest_fair_matching(
 
     Examples
     --------
-    Equal quantiles match 0 with 1/2 and 1/2 with 1. Keeping 1/2 in place has the same mean gap,
-    and here it is nearer:
+    Equal quantiles match 0 with 1/2 and 1/2 with 1. Matching 1/2 with 1/2 has the same mean gap,
+    and here it pairs more similar people:
 
     >>> from fairmatch import fair_matching, nearest_fair_matching
     >>> scores, groups, X = [0.0, 0.5, 0.5, 1.0], [0, 0, 1, 1], [[0.0], [5.0], [5.0], [0.0]]
@@ -280,7 +280,7 @@ def _frontiers(
     check_number("tolerance", tolerance, "(0, 1)")
     if X is None:
         raise InputError(
-            f"{caller} got X=None, and it needs the features to compute distances. Pass X, or use "
+            f"{caller} got X=None, but it needs the features to compute distances. Pass X, or use "
             "fair_matching, which needs only the scores."
         )
     X = X if isinstance(X, Points) else as_table(X, categorical)

@@ -32,8 +32,9 @@ def check_columns(points: Points, caller: str) -> None:
     """Raise if the points have no columns, because then there are no distances."""
     if points.width == 0:
         raise InputError(
-            f"{caller} got X without columns, and it needs at least one to compute distances. Pass "
-            "the columns that describe the people, or match by scores alone with fair_matching."
+            f"{caller} got X without columns, but it needs at least one to compute distances. "
+            "Pass the columns that describe the people, or match by scores alone with "
+            "fair_matching."
         )
     largest = float(np.abs(points.numbers).max(initial=0.0))
     if not largest < math.sqrt(sys.float_info.max / (8.0 * points.width)):
@@ -164,8 +165,8 @@ class Transport:
         ``price`` is the cost of one unit of mean score gap beyond the least possible one. An
         infinite price allows only plans with the least possible gap. ``near`` is a plan at a near
         price, from which the search starts. If the relative gap ``(cost - bound) / cost`` is not
-        proven to be within the tolerance, this is a `SolverError`, or the plan is returned with its
-        true bound.
+        proven to be within the tolerance, either `SolverError` is raised, or the plan is returned
+        with its true bound.
         """
         check_number("tolerance", tolerance, "(0, 1)")
         found, problem = self._at_price(price, tolerance, None if near is None else near.potential)
@@ -230,6 +231,6 @@ def _centre(x: Floats, z: Floats, mass: Floats) -> Floats:
 def _stopped(found: TransportPlan, tolerance: float) -> str:
     return (
         f"The solver ({found.solver}) stopped at a relative gap of "
-        f"{1.0 - found.bound / found.cost:.2e}, and {tolerance:.2e} was asked for. Allow a larger "
-        "tolerance, or try another random_state where there is one."
+        f"{1.0 - found.bound / found.cost:.2e}, and {tolerance:.2e} was requested. Pass a larger "
+        "tolerance, or another random_state where one can be passed."
     )

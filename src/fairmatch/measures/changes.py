@@ -98,8 +98,8 @@ def _flips(flipped_score: Any) -> list[Any]:
         return [flipped_score]
     if hasattr(flipped_score, "columns"):
         raise InputError(
-            "flipped_score is a table with columns, and it must be a list of columns. Pass a list "
-            "with one column of scores for each other group."
+            "flipped_score is a table with columns, but it must be a list of columns. Pass a "
+            "list with one column of scores for each other group."
         )
     return list(np.asarray(flipped_score))
 

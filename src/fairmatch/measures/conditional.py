@@ -1,4 +1,4 @@
-r"""Gaps within the levels of given factors: people with the same job, the same grade."""
+r"""Gaps within the levels of given factors, such as people with the same job and grade."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ConditionalGap:
 
     @property
     def excess(self) -> float:
-        """How much the mean size of the differences exceeds what chance gives."""
+        """How much the mean size of the differences exceeds its average by chance."""
         return self.absolute - self.chance
 
     @property
@@ -144,9 +144,9 @@ def conditional_gaps(
     -----
     With the difference :math:`d_k` in stratum :math:`k` and weights :math:`w_k` that sum to 1,
     ``value`` is :math:`\sum_k w_k d_k` and ``absolute`` is :math:`\sum_k w_k |d_k|`. Even if groups
-    make no difference, the latter is positive. ``chance`` is its mean over all ways to deal the
-    group labels out anew within each stratum: exact for decisions without survey weights in strata
-    of up to 2,000 people, and by the normal approximation otherwise.
+    make no difference, the latter is positive. ``chance`` is its mean over all permutations of the
+    group labels within each stratum: exact for decisions without survey weights in strata of up to
+    2,000 people, and by the normal approximation otherwise.
 
     In a stratum of :math:`n_k` people of all groups, demographic disparity is the group's share of
     the rejected minus its share of the accepted people (0 where there are none). Conditional
@@ -156,8 +156,8 @@ def conditional_gaps(
 
     Examples
     --------
-    Within each job, women and men are hired equally often. More women apply for the job that hires
-    few.
+    Within each job, women and men are hired equally often. But more women apply for the job that
+    hires few people.
 
     >>> sex = ["f"] * 100 + ["m"] * 100
     >>> job = ["cook"] * 80 + ["guide"] * 20 + ["cook"] * 20 + ["guide"] * 80
@@ -168,7 +168,7 @@ def conditional_gaps(
     """
     if isinstance(sensitive_features, GroupProbabilities) and not sensitive_features.is_certain:
         raise GroupError(
-            "The groups are probabilities, and conditional_gaps deals known groups out anew to say "
+            "The groups are probabilities, but conditional_gaps permutes known groups to find "
             "what chance gives. fairmatch.measures.demographic_parity_gap(…, given=…) and the "
             "other gaps take both given and probabilities.",
             parameter="sensitive_features",
@@ -180,7 +180,7 @@ def conditional_gaps(
     scored = read_scored(*read, needs_labels=asked.needs_labels, given=given)
     if scored.people.strata is None:
         raise InputError(
-            "given is None, and a comparison within strata needs factors. Pass a column or a "
+            "given is None, but a comparison within strata needs factors. Pass a column or a "
             "table, or use gaps_by_pair.",
             parameter="given",
         )
@@ -265,7 +265,7 @@ def _disparity(scored: ScoredPeople, measure: Measure, source: int) -> float | N
 
 
 def _chance(measure: Measure, settings: Settings, first: GroupScores, second: GroupScores) -> float:
-    """Return the mean size of the difference if group labels were dealt out at random."""
+    """Return the mean size of the difference if group labels were permuted at random."""
     counted = measure.needs_decisions and settings.threshold is not None
     if counted and not first.weights.is_survey:
         (hits, n), (others, m) = first.counts(settings), second.counts(settings)

@@ -38,7 +38,7 @@ Sorted: TypeAlias = tuple[FloatArray, FloatArray | None]
 
 
 def _distances(first: Sorted, second: Sorted) -> Distances:
-    """Compute every distance between two groups in one merge of sorted scores with weights."""
+    """Compute every distance between two groups in one merge of their sorted scores."""
     (values, mass), (others, other_mass) = first, second
     area = largest = moved = last = 0.0
     carried: Any = 0
@@ -88,9 +88,9 @@ Points: TypeAlias = tuple[FloatArray, FloatArray | None]
 def simplex_distance(first: Points, second: Points) -> float:
     """Return the Wasserstein distance between two groups' vectors, with half the L1 distance.
 
-    Up to 1,000 different vectors of a group the transport problem is solved exactly. Of more, those
-    that are close are joined into about 1,000 cells, each at the mean of its vectors. The value is
-    then off by at most the mean distance between a vector and its cell.
+    With up to 1,000 different vectors in a group, the transport problem is solved exactly. With
+    more, close vectors are joined into about 1,000 cells, each at the mean of its vectors. The
+    value is then off by at most the mean distance between a vector and its cell.
     """
     (points, mass), (others, other_mass) = (
         joined_points(*own, _MOST_POINTS) for own in (first, second)
@@ -198,7 +198,7 @@ class GroupScores:
         return rate.hits, rate.people
 
     def against_rest(self, cell: int, settings: Settings) -> GroupScores:
-        """Return one of several classes against the rest: 1 for who is decided to be in it.
+        """Return one of several classes against the rest: 1 for people who are decided to be in it.
 
         Without a threshold it is the probability of the class.
         """
@@ -315,7 +315,8 @@ class ScoredPeople:
     def strata(self, codes: tuple[int, int], label: int | None) -> list[tuple[float, ScoredPeople]]:
         """Return the strata with people of two groups and their weights, or everybody.
 
-        Strata weigh by their people of the two groups. Raise if none has people of both.
+        A stratum's weight is its number of people in the two groups. Raise if none has people of
+        both.
         """
         if self.people.strata is None:
             return [(1.0, self)]
@@ -341,7 +342,7 @@ class ScoredPeople:
 
     @cached_property
     def is_decision(self) -> bool:
-        """Whether every score is at one of the two ends of their range."""
+        """Whether every score is at one end of the range."""
         return bool(np.isin(self.scores, self.settings.within).all())
 
     @cached_property
@@ -353,7 +354,8 @@ class ScoredPeople:
     def part(self, code: int, label: int | None = None, cell: int | None = None) -> GroupScores:
         """Return the scores of a group: of everybody, or of people with one label.
 
-        With a ``cell``, they say who is decided to be in this one of several classes.
+        With a ``cell``, the scores are 1 for people who are decided to be in this one of several
+        classes.
         """
         own, name = self.group(code, label, cell), self.people.groups.labels[code]
         where, error = self.where, GroupError if label is None else LabelError
@@ -366,7 +368,7 @@ class ScoredPeople:
             where = f"the rows whose label is {'' if is_own else 'not '}{shown!r}"
         if len(own.values) == 0:
             raise error(
-                f"Group {name!r} has no rows in {where}, and a gap compares groups that have "
+                f"Group {name!r} has no rows in {where}, but a gap compares groups that have "
                 "some. Leave this group out, or pool it with another."
             )
         if own.weights.total <= 0.0:
@@ -386,7 +388,7 @@ class ScoredPeople:
         return self.group(code, label, cell).counts(self.settings)
 
     def group(self, code: int, label: int | None = None, cell: int | None = None) -> GroupScores:
-        """Return what `part` returns, also of nobody."""
+        """Return what `part` returns, even if it is empty."""
         if (code, label) not in self._parts:
             inside = self.people.groups.is_group(code)
             if label is not None:

@@ -1,7 +1,7 @@
 r"""Gaps of groups that are known only as probabilities.
 
-Three answers, of which the first needs an assumption, the second none, and the third true groups of
-some people:
+There are three answers. The first needs an assumption, the second needs none, and the third needs
+the true groups of some people:
 
 - `assumed_difference`: the weighted rates, if scores and groups are independent given the
   probabilities;
@@ -31,7 +31,7 @@ from fairmatch.people.checks import BoolArray, FloatArray
 LEAST = 50
 """A cell of the probabilities holds at least this many people.
 
-If every person were a cell of her own, the bounds would collapse onto the weighted estimate.
+If every person had their own cell, the bounds would collapse onto the weighted estimate.
 """
 
 Pair = tuple[int, int]
@@ -153,7 +153,7 @@ def bounded_difference(
     their ends in one joint distribution, so the bounds are sharp for these cells.
 
     With ``folds``, the :math:`\tau` of a cell is that of people of the other fold. It is then fixed
-    for this fold: the bound is valid whatever it is, and it has no bias from the minimum.
+    for this fold: the bound is valid for any value of it, and has no bias from the minimum.
     """
     first, second = pair
     low, high = (
@@ -249,7 +249,7 @@ def least_largest_gap(people: EstimatedPeople, groups: tuple[int, ...]) -> float
         method="highs",
     )
     if found.fun is None:
-        raise SolverError(f"The bound of the largest gap was not found: {found.message}")
+        raise SolverError(f"The solver did not find the bound of the largest gap: {found.message}")
     return max(float(found.fun), 0.0)
 
 
@@ -258,7 +258,7 @@ def calibrated_difference(
 ) -> Difference | None:
     r"""Return a difference from people with known groups, made more precise by the others.
 
-    With :math:`h_i` the influence of a person by her probabilities and :math:`k_i` by her known
+    With :math:`h_i` the influence of a person by their probabilities and :math:`k_i` by their known
     group, the estimate is the mean of :math:`k_i` over the known people plus :math:`\lambda` times
     the difference of the means of :math:`h_i` over everybody and over the known people. It is
     unbiased if the known people are a random sample, even if the probabilities are wrong. The

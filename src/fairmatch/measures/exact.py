@@ -41,10 +41,10 @@ def difference_p_value(hits: Pair, sizes: Pair, difference: float) -> float:
     Notes
     -----
     Tables are ordered by the studentised difference of the two rates. The probability of a table at
-    least as extreme as the observed one falls with the first rate :math:`p` and rises with the
-    second rate :math:`q`. So over the cell :math:`q \in [a, b], p = q + d` it is at most its
-    value at :math:`p = a + d, q = b`. The p-value is the largest of these values over cells that
-    cover all rates that the counts do not rule out.
+    least as extreme as the observed one decreases with the first rate :math:`p` and rises with the
+    second rate :math:`q`. So over the cell :math:`q \in [a, b], p = q + d` it is at most its value
+    at :math:`p = a + d, q = b`. The p-value is the largest of these values over cells that cover
+    all rates that the counts do not rule out.
     """
     low, high = max(0.0, -difference), min(1.0, 1.0 - difference)
     if low > high:

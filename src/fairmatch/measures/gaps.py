@@ -54,7 +54,7 @@ def read_scored(
 
     With ``estimated``, groups may be probabilities, and people then have a row for every possible
     group. Without a ``measure`` of several classes, more than two classes raise an error. With
-    ``by_class``, two classes are like several.
+    ``by_class``, two classes are treated like several.
     """
     settings = Settings() if settings is None else settings
     refuse_other_order(
@@ -70,8 +70,8 @@ def read_scored(
             if measure is None or not measure.applies_to(outcome):
                 raise InputError(
                     f"y_score has {len(names)} classes, and "
-                    f"{'this measure' if measure is None else measure.name} is for two. Compare "
-                    "one class with the rest, or use one of "
+                    f"{'this measure' if measure is None else measure.name} is for two classes. "
+                    "Compare one class with the rest, or use one of "
                     f"{', '.join(own for own, one in MEASURES.items() if one.several)}.",
                     parameter="y_score",
                 )
@@ -80,8 +80,8 @@ def read_scored(
             settings = replace(settings, favourable="low" if outcome.favourable == (0,) else "high")
     elif named:
         raise InputError(
-            "classes and favourable belong to scores with one column per class, and y_score holds "
-            "numbers. Leave them out.",
+            "classes and favourable are for scores with one column per class, but y_score is one "
+            "column of numbers. Leave them out.",
             parameter="classes" if classes is not None else "favourable",
         )
     if settings.threshold is not None:
@@ -362,13 +362,13 @@ def matched_parity_gap(
     coupling : Coupling
         A matching of the rows of this same table.
     sample_weight : None
-        The coupling already carries the weights. Passing them again is an error.
+        The coupling already carries the weights. Passing them again raises an error.
 
     Returns
     -------
     float
         The largest gap of any part of the coupling. A part matches a group with the reference
-        group, and does so within one class if the criterion compares classes.
+        group, within one class if the criterion compares classes.
 
     Notes
     -----
@@ -419,7 +419,7 @@ def true_positive_gap(
     classes: Sequence[Any] | None = None,
     favourable: Sequence[Any] | None = None,
 ) -> float:
-    r"""Compute the gap between the groups' shares of accepted people among the truly positive.
+    r"""Compute the gap between the groups' true positive rates.
 
     Parameters
     ----------
@@ -469,7 +469,7 @@ def false_positive_gap(
     pos_label: Any = 1,
     given: Any = None,
 ) -> float:
-    r"""Compute the gap between the groups' shares of accepted people among the truly negative.
+    r"""Compute the gap between the groups' false positive rates.
 
     Parameters
     ----------
@@ -620,10 +620,10 @@ def gap_table(
     pos_label, classes, favourable
         As in `true_positive_gap`.
     kind : {"probability", "number"}, default="probability"
-        What the scores are. Predictions of a number decide nothing, so gaps of decisions are left
-        out. Gaps of mean predictions, of their distributions by Wasserstein, and of matched people
-        are in units of the target. With ``y_true`` they also have a relative version, whose name
-        begins with ``relative_``.
+        What the scores are. Predictions of a number are not decisions, so gaps of decisions are
+        left out. Gaps of mean predictions, of their distributions by Wasserstein, and of matched
+        people are in units of the target. With ``y_true`` they also have a relative version, whose
+        name begins with ``relative_``.
 
     Returns
     -------
@@ -823,7 +823,7 @@ def gaps_by_class(
     sensitive_features, sample_weight
         As in `demographic_parity_gap`.
     measure : str, default="demographic_parity_gap"
-        Which rates: shares of the classes ("demographic_parity_gap"), recalls
+        Which rates to compare: shares of the classes ("demographic_parity_gap"), recalls
         ("true_positive_gap") or confusion rates given the true class ("equalized_odds_gap").
     classes, favourable
         As in `true_positive_gap`.
@@ -833,7 +833,8 @@ def gaps_by_class(
     Returns
     -------
     list of ClassRateGap
-        One for every two groups and every class, and true class if the measure has them.
+        One for every two groups and every class, and for every true class if the measure compares
+        within classes.
 
     Examples
     --------

@@ -59,9 +59,9 @@ def _wilson(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatAr
 def _rate_margins(counts: FloatArray, n_rows: int, confidence: float) -> Margins:
     """Return Wilson's margins, made wider where only one or two people are on one side.
 
-    Wilson's limits are too narrow there. Take a rate of one in three hundred. About a tenth of all
-    samples of thirty people hold one hit, and Wilson's lower limit then lies above the true rate.
-    Brown, Cai and DasGupta (2001) use the limits of a Poisson count instead.
+    Wilson's limits are too narrow there. For example, let the rate be one in three hundred. About a
+    tenth of all samples of thirty people have one hit, and Wilson's lower limit is then above the
+    true rate. Brown, Cai and DasGupta (2001) use the limits of a Poisson count instead.
     """
     low, high = _wilson(counts, n_rows, confidence)
     rest = n_rows - counts
@@ -151,18 +151,19 @@ def mean_interval(
 
     Notes
     -----
-    A share :math:`\varepsilon` of the people may have the score at a bound, although the sample
-    shows none of them. The bound is at distance :math:`d` from the sample's mean. The mean then
-    moves by :math:`\varepsilon d`, and the variance becomes
-    :math:`(1 - \varepsilon) (s^2 + \varepsilon d^2)`. The interval holds every mean for which
+    A share :math:`\varepsilon` of the people may have a score at a bound, although none of them is
+    in the sample. Let :math:`d` be the distance of the bound from the sample's mean. The mean then
+    moves by :math:`\varepsilon d`, and the variance becomes :math:`(1 - \varepsilon) (s^2 +
+    \varepsilon d^2)`. The interval holds every mean for which
 
     .. math:: \varepsilon d \le t \sqrt{(1 - \varepsilon)(s^2 + \varepsilon d^2) / n}
 
     with Student's quantile :math:`t` and the variance :math:`s^2` over :math:`n - 1`. From
     :math:`n \ge 50 t^2` on, which is 200 people at 95 %, it is Student's own interval
-    :math:`t s / \sqrt n`, unless all numbers are equal: that many people show how far their scores
-    spread. The rule depends on the number of people alone, because taking the narrower of two
-    intervals would lose coverage. With survey weights it is always Student's interval.
+    :math:`t s / \sqrt n`, unless all numbers are equal: the sample is then large enough to show
+    the spread of the scores. The rule depends on the number of people alone, because taking the
+    narrower of two intervals would lose coverage. With survey weights it is always Student's
+    interval.
     """
     if weights.is_survey:
         moments = weights.moments(values)
@@ -319,7 +320,7 @@ def _bisect(is_beyond: Callable[[float], bool], low: float, high: float) -> floa
 
 @dataclass(frozen=True)
 class Interval:
-    """The interval of a gap, and the test that it rests on."""
+    """The interval of a gap, and the test behind it."""
 
     low: float
     high: float
@@ -334,8 +335,8 @@ class ScoreGrid:
     -----
     With survey weights, a resample draws as many people as the weights of a group are worth
     (`Weights.size`), from the weighted distribution of the scores. To test equality, both groups
-    are drawn from the weighted distribution of all people; people who are counted are dealt out to
-    two groups of their sizes.
+    are drawn from the weighted distribution of all people; with counts, all people are divided at
+    random into two groups of their sizes.
     """
 
     def __init__(
@@ -400,7 +401,7 @@ class ScoreGrid:
 
     @cached_property
     def _permuted(self) -> FloatArray:
-        """All people dealt out to two groups of these sizes: the differences."""
+        """Divide all people into two groups of these sizes; return the differences."""
         pooled, (first, second) = self.counts.sum(axis=0), self.sizes
         if not self._is_survey and first + second < _MOST_DEALT:
             drawn = self._generator.multivariate_hypergeometric(
@@ -475,7 +476,7 @@ class ScoreGrid:
         )
 
     def reaches(self, confidence: float) -> bool:
-        """Return whether there are enough permutations to reject at this level of confidence."""
+        """Return whether there are enough permutations to reject at this level."""
         return 1.0 / (1 + self._n_resamples) <= (1.0 - confidence) / 2.0
 
     def _apart(self, differences: FloatArray, confidence: float) -> float:
@@ -657,8 +658,8 @@ def joined(gaps: Sequence[float] | Sequence[FloatArray], agg: str) -> FloatArray
 def compared_cells(labels: Labels, outcome: Outcome) -> Cells:
     """Return the labels within which decisions are compared, each with the decided classes.
 
-    None is everybody, and the favourable one of two classes. Of several classes, a gap within one
-    label compares who rightly gets a class, and a gap within both compares all that people get.
+    None is everybody, and the favourable one of two classes. With several classes, a gap within one
+    label compares recalls, and a gap within both labels compares everything that people get.
     """
     every = tuple(range(len(outcome.classes)))
     if not every:

@@ -65,7 +65,7 @@ def generalized_parity_gap(
     y_score : array-like of shape (n_rows,)
         Scores, decisions or predictions.
     sensitive_features : array-like of shape (n_rows,), or Bands
-        The number, such as an age; missing numbers are left out. Of `fairmatch.bands`, it is the
+        The number, such as an age; missing numbers are left out. For `fairmatch.bands`, it is the
         number that was cut.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
@@ -73,15 +73,15 @@ def generalized_parity_gap(
     Returns
     -------
     float
-        The gap; 0 if the number says nothing about the scores.
+        The gap; 0 if the scores do not depend on the number.
 
     Notes
     -----
     .. math:: \Delta\mathrm{GDP}(f) = E_S\, | E(f \mid S) - E f |
 
     (Jiang et al., 2022). The mean at a number is that of up to 20 cells of neighbouring numbers,
-    with at least 50 people each. The sign of :math:`E(f \mid S) - E f` in a cell is that of the
-    other half of the people. So chance does not make the gap larger; it may make it slightly
+    with at least 50 people each. The sign of :math:`E(f \mid S) - E f` in a cell is estimated on
+    the other half of the people. So chance does not make the gap larger; it may make it slightly
     smaller. It is at most the largest gap of mean scores between any two parts of the number.
 
     Examples
@@ -101,7 +101,7 @@ def generalized_parity_gap(
 
 
 def is_seen(numbers: FloatArray) -> bool:
-    """Return whether the number is known of enough people to see a dependence on it."""
+    """Return whether the number is known for enough people to see a dependence on it."""
     return int((~np.isnan(numbers)).sum()) >= 2 * LEAST
 
 
@@ -111,15 +111,16 @@ def gap_along(
     """Return the generalised gap of people whose number is known. Raise if they are too few."""
     if numbers is None:
         raise InputError(
-            "generalized_parity_gap is a dependence on a number, and the groups are not bands of "
-            "one. Pass sensitive_features=fairmatch.bands(values, n=5), or choose another gap.",
+            "generalized_parity_gap measures a dependence on a number, but the groups are not "
+            "bands of a number. Pass sensitive_features=fairmatch.bands(values, n=5), or choose "
+            "another gap.",
             parameter="gap_measure",
         )
     known = np.flatnonzero(~np.isnan(numbers))
     if not is_seen(numbers):
         raise InputError(
-            f"The number is known of {len(known)} people, and {2 * LEAST} are needed to see "
-            "a dependence on it. Pass more rows.",
+            f"The number is known for {len(known)} people, but {2 * LEAST} are needed to see a "
+            "dependence on it. Pass more rows.",
             parameter="sensitive_features",
         )
     ones = np.ones(len(scores)) if weights is None else weights
@@ -140,8 +141,8 @@ def dependence(
     With any sign :math:`\hat s` of each cell, :math:`E\,\hat s(S) (f - E f)` is at most the gap,
     and equals it for the right signs. With signs from the other half of the people, smoothed over
     neighbouring cells, its estimate is unbiased: it gives the value and the lower limit. The gap of
-    the cells themselves is on average too large, and gives the upper limit. Without a dependence
-    the signs of both halves are chance and vary together, which the error does not show. So the
+    the cells themselves is on average too large, and gives the upper limit. Without a dependence,
+    the signs of both halves are random and vary together, which the error does not show. So the
     lower limit is 0 unless a test of equal means in all cells rejects (chi-square).
     """
     cells = _cells(numbers, len(np.unique(persons)))

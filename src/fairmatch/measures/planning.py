@@ -1,4 +1,4 @@
-r"""How many people an audit needs: the smallest difference that given numbers of people show."""
+r"""How many people an audit needs: the smallest difference that groups of given sizes can show."""
 
 from collections.abc import Sequence
 
@@ -40,19 +40,20 @@ def detectable_difference(
         People of the compared group and of the reference group; effective numbers with survey
         weights.
     rate : float, default=0.5
-        Rate of the reference group. At 0.5 the difference has to be largest.
+        Rate of the reference group. With 0.5 the detectable difference is largest.
     confidence : float, default=0.95
         Level of the interval that has to exclude 0.
     power : float, default=0.8
-        Probability with which it does so if the difference is as large as the result.
+        Probability that it does so if the difference is as large as the result.
     n_comparisons : int, default=1
-        Number of comparisons that share the error, as pairs of several groups do (Bonferroni).
+        Number of comparisons that share the error probability, such as the pairs of several groups
+        (Bonferroni).
 
     Returns
     -------
     float
-        The difference, in whichever direction has to be larger. NaN if even rates of 0 and 1 are
-        not far enough from the reference group's.
+        The difference, in the direction in which it must be larger. NaN if even rates of 0 and 1
+        are not far enough from the reference group's rate.
 
     Notes
     -----
@@ -120,7 +121,7 @@ def detectable_mean_difference(
 
 
 def chance_maximum(sizes: Sequence[float], *, rate: float = 0.5, random_state: int = 0) -> float:
-    """Return the largest difference over pairs that groups average if their rates are equal.
+    """Return the average of the largest difference over pairs if all rates are equal.
 
     It is the mean of 4,000 simulated tables of groups of these sizes, which all have this rate.
     """

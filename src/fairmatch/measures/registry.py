@@ -179,15 +179,16 @@ class Measure:
     #: their own unit, or standard deviations.
     unit: str = "share"
     #: Takes the groups, an error probability and the `Settings`, and returns an upper confidence
-    #: limit of the largest gap. A measure without it cannot be bounded with confidence.
+    #: limit of the largest gap. A measure without it has no bound at a level of confidence.
     limit: LimitMethod | None = None
     needs_coupling: bool = False  #: Whether the measure compares matched people.
-    needs_decisions: bool = False  #: Whether scores must decide, as probabilities do.
+    needs_decisions: bool = False  #: Whether scores must imply decisions, as probabilities do.
     needs_bounds: bool = False  #: Whether scores must lie in [0, 1].
     needs_unit: bool = False  #: Whether scores must have a unit, as predictions of a number do.
     #: Whether groups must be bands of a number, along which scores are compared.
     needs_number: bool = False
-    #: Whether audits show the measure. The worst case of the odds is one of two gaps they show.
+    #: Whether audits show the measure. The worst case of the odds is one of two gaps that they show
+    #: anyway.
     audited: bool = True
     #: What the measure compares where there are three or more classes, as a heading. Without it,
     #: the measure is for two classes only.
@@ -382,7 +383,7 @@ class Measure:
     ) -> float | None:
         """Return the mean of the largest gap over pairs if every group is drawn from all people.
 
-        It is None for gaps of which that is not known.
+        It is None for gaps for which it is not known.
         """
         chance = self.chance
         if self.averages:
@@ -395,7 +396,7 @@ class Measure:
         return width / self.unit_of(scored.settings) * float(np.mean(gaps))
 
     def unit_of(self, settings: Settings) -> float:
-        """Return what the gap is divided by: the standard deviation, or 1."""
+        """Return the number by which the gap is divided: the standard deviation, or 1."""
         if not self.is_relative:
             return 1.0
         assert settings.spread is not None
@@ -466,7 +467,7 @@ _MEASURES = (
         "total_variation_parity_gap",
         "ΔTVDP",
         "Score distributions, overlap",
-        "share of people who would have to get another score, in intervals of scores",
+        "share of people who would need another score, with scores in intervals",
         r"\tfrac12 \sum_t |P_s(f = t) - P_{s'}(f = t)|",
         partial(interval_of_scores, name="total_variation"),
         distance=lambda first, second, settings: first.total_variation(second, settings),
@@ -535,7 +536,7 @@ _MEASURES = (
         "worst_case_odds_gap",
         "ΔEO, worst case",
         "Both error rates, worst case",
-        "larger one of the two gaps of error rates",
+        "larger of the two gaps of error rates",
         r"\max(\Delta\mathrm{TPR}, \Delta\mathrm{FPR})",
         labels=(True, False),
         agg="worst_case",
@@ -615,7 +616,7 @@ def gap_values(
     """Return every gap that people and scores allow, by name.
 
     Gaps of matched people need their coupling. Without labels, gaps of error rates are left out, or
-    NaN if ``undefined``. Where a group has no rows of a class, they are an error, or NaN.
+    NaN if ``undefined``. Where a group has no rows of a class, they raise an error, or are NaN.
     """
     scored = matched = ScoredPeople(people, scores, settings)
     if people.groups.memberships is not None:

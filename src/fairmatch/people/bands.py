@@ -1,4 +1,4 @@
-"""Ordered groups of a number: ages under 40 and from 40 on, incomes by fifths."""
+"""Ordered groups from a number, such as ages under 40 and ages of 40 and over."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def bands(
     Returns
     -------
     Bands
-        The bands, to be passed as ``sensitive_features``. For other rows, such as those that a
-        model predicts, cut at the same places: ``bands(other, found.edges)``.
+        The bands, to be passed as ``sensitive_features``. To cut other rows, such as new data, at
+        the same places, pass the edges that were found: ``bands(other, found.edges)``.
 
     Notes
     -----

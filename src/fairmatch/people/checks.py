@@ -116,8 +116,8 @@ def refuse_other_order(**columns: Any) -> None:
             continue
         if index.is_unique and own.is_unique and own.isin(index).all():
             raise InputError(
-                f"{name} and {first} have the same index in another order, and rows are taken by "
-                f"position. Pass {name}.loc[{first}.index].",
+                f"{name} and {first} have the same index in different orders, but rows are "
+                f"matched by position. Pass {name}.loc[{first}.index].",
                 parameter=name,
             )
 
@@ -245,7 +245,7 @@ def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray 
     if not (np.isfinite(weights).all() and weights.min() >= 0.0):
         row = int(np.argmax(~(np.isfinite(weights) & (weights >= 0.0))))
         raise InputError(
-            f"sample_weight must be finite and not negative, and row {row}, counted from 0, has "
+            f"sample_weight must be finite and not negative, but row {row}, counted from 0, has "
             f"{weights[row]:g}. Correct this weight, or leave the row out.",
             parameter="sample_weight",
         )
@@ -447,7 +447,7 @@ def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -
     near = {name: nearest_name(name, known) for name in absent if name not in lists}
     near = {name: other for name, other in near.items() if other}
     several = len(absent) > 1
-    hints = [f"{name!r} is a list, and one column is expected." for name in lists]
+    hints = [f"{name!r} is a list, but one column is expected." for name in lists]
     hints += [
         f"Did you mean {other!r}{f' by {name!r}' if several else ''}?"
         for name, other in near.items()

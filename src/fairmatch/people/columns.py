@@ -104,11 +104,10 @@ class Column:
 
 
 def read_columns(X: Any) -> list[Column]:
-    """Read a table of pandas, polars or pyarrow, or an array of numbers, column by column.
+    """Read a pandas, polars or pyarrow table, or an array of numbers, column by column.
 
-    A table without rows or columns, a repeated name, infinities and mixed types are an
-    `InputError`, and a column that is neither numeric nor categorical, such as dates, is a
-    `ColumnError`.
+    Raises `InputError` for a table without rows or columns, repeated names, infinities or mixed
+    types, and `ColumnError` for a column that is neither numeric nor categorical, such as dates.
 
     Examples
     --------
@@ -299,8 +298,8 @@ def name_words(name: str) -> set[str]:
 def looks_like_codes(name: str, values: Values) -> bool:
     """Return whether whole numbers look like codes, such as occupation 4510, and not like amounts.
 
-    The name says so, or the values repeat, are of three digits or more, are mostly no hundreds and
-    have no neighbours. Amounts are round numbers, or each has a neighbour in a large table.
+    Either the name says so, or the values repeat, mostly have three digits or more, and are seldom
+    multiples of 100 or consecutive. Amounts are round numbers or, in a large table, consecutive.
 
     Examples
     --------
@@ -354,7 +353,7 @@ def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> 
 
 
 def named_columns(table: Any, name: str) -> dict[Any, Values] | None:
-    """Return the columns of a table by name, or None of what is no table."""
+    """Return the columns of a table by name, or None if it is not a table."""
     refuse_twice(column_names(table) or (), name)
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):

@@ -76,8 +76,9 @@ class Points:
     #: The level of every category, as int32. The code -1 is a level that was not seen in fit; its
     #: one-hot columns are all zero. By default there are no categories.
     codes: npt.NDArray[np.int32] = None  # type: ignore[assignment]  # set below
-    #: The place of every number, and of every category's first level, among one-hot columns, and
-    #: how many these are. By default numbers come first, and then the levels of each category.
+    #: The position of every number, and of every category's first level, among the one-hot columns,
+    #: and the number of these columns. By default numbers come first, then the levels of each
+    #: category.
     layout: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -157,9 +158,9 @@ class Points:
         other: Points | None = None,
         code_square: float = 1.0,
     ) -> FloatArray:
-        """Compute the squared distances of pairs of a row here and a row of other points, or here.
+        """Return the squared distances of pairs: a row here, and a row here or of other points.
 
-        They are computed from differences, and so without cancellation. A one-hot entry has the
+        They are computed from differences, which avoids cancellation. A one-hot entry has the
         square ``code_square``.
         """
         other = self if other is None else other
@@ -178,7 +179,7 @@ _FARTHEST = 1e18
 class _Fitted(
     msgspec.Struct, frozen=True, dict=True, tag_field="kind", forbid_unknown_fields=True
 ):  # fmt: skip
-    """What the encoder has learned of a column, as it is saved: here one that is left out."""
+    """What the encoder has learned about a column, as it is saved. This one is left out."""
 
     name: str
 
@@ -334,7 +335,7 @@ FittedColumn: TypeAlias = NumericColumn | CategoricalColumn | DroppedColumn
 def fit_column(
     column: Column, max_levels: int | None, rare: str, weights: Values | None = None
 ) -> FittedColumn:
-    """Learn what the encoder needs of a column, from rows whose weights are positive."""
+    """Learn what the encoder needs to know about a column, from rows with positive weights."""
     name, had_missing, present = column.name, bool(column.missing.any()), ~column.missing
     if not present.any():
         raise InputError(f"Column {name!r} holds only missing values: leave it out.")
@@ -493,16 +494,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     missing : {"error", "encode"}, default="error"
         What to do with missing values. ``"error"`` raises an error that names the columns.
         ``"encode"`` gives missing categories a level of their own. It replaces missing numbers by
-        the mean of the fitted rows, and adds a 0/1 indicator column. Level and indicator exist
-        only if fit saw missing values. Otherwise a missing category becomes all zeros, and a
+        the mean of the fitted rows, and adds a 0/1 indicator column. The level and the indicator
+        exist only if fit saw missing values. Otherwise a missing category becomes all zeros, and a
         missing number becomes the mean.
     dtype : dtype, default=numpy.float64
         Floating dtype of the output.
     max_levels : int or None, default=100
-        The number of levels up to which a categorical column is encoded whole. None sets no limit.
+        Largest number of levels for which every level gets a column. None sets no limit.
     rare : {"warn", "pool", "drop", "error"}, default="warn"
-        What to do with a column of more levels. ``"pool"`` gives each of the `max_levels` most
-        frequent levels a column. The other levels, and levels never seen, share one column.
+        What to do with a column that has more levels. ``"pool"`` gives each of the `max_levels`
+        most frequent levels a column. The other levels, and levels never seen, share one column.
         ``"warn"`` does the same and warns. ``"drop"`` leaves the column out. ``"error"`` raises an
         error.
 
@@ -513,7 +514,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of str
         Names of these columns. They exist only if all names were strings.
     feature_groups_ : dict of str to slice
-        Name of each column of the table to its columns in the output.
+        Maps each column of the table to its columns in the output.
 
     Notes
     -----
@@ -525,7 +526,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Otherwise they are the sorted values of the fitted rows. This includes the ``Categorical`` of
     polars and the dictionaries of pyarrow, whose order depends on how the data were made.
 
-    Tables may be of pandas, polars or pyarrow. Anything else is read as an array of numbers.
+    Tables may come from pandas, polars or pyarrow. Anything else is read as an array of numbers.
 
     Examples
     --------
@@ -607,9 +608,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             most = self.max_levels
             notify(
                 f"Columns with more than {most} levels, and how many: {pooled}. The {most} most "
-                "frequent levels are kept apart, and the others are pooled. Leave the columns "
-                "out, or join levels that are alike. Where an encoder can be passed, "
-                "TableEncoder(max_levels=…, rare='pool', 'drop' or 'error') decides.",
+                "frequent levels are kept, and the others are pooled. Leave the columns out, or "
+                "merge similar levels. Where an encoder can be passed, "
+                "TableEncoder(max_levels=…, rare='pool', 'drop' or 'error') changes this.",
                 FairmatchWarning,
             )
         self._columns = tuple(fitted)
@@ -703,7 +704,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_groups_(self) -> dict[str, slice]:
-        """Name of each column of the table to its columns in the output of `transform`."""
+        """Map from each column of the table to its columns in the output of `transform`."""
         check_is_fitted(self)
         ends = [0, *accumulate(len(fitted.name_endings) for fitted in self._columns)]
         places = zip(self._columns, ends[:-1], ends[1:], strict=True)

@@ -296,7 +296,8 @@ def _read_text(
     content = _decode(path, encoding)
     if "\0" in content:
         raise InputError(
-            f"{path} holds zero bytes, so it is not text. Name its encoding, or export it again."
+            f"{path} contains null bytes, so it is not plain text. Name its encoding, or export "
+            "it again."
         )
     separator = _find_separator(content)
     _check_lines(content, separator, path)
@@ -373,7 +374,7 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
                 ragged.append((line, len(record)))
     except csv.Error as error:
         raise InputError(
-            f"{path} cannot be read after line {line}: {error}. Is a quote not closed?"
+            f"{path} cannot be read after line {line}: {error}. Is a closing quote missing?"
         ) from error
     if header is None:
         raise InputError(
@@ -385,14 +386,14 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
         others = f", and {more:,} other lines differ too" if more else ""
         raise InputError(
             f"{path}, line {line}: {width} fields where the header has {len(header)}{others}. "
-            f"Fields are separated by {SEPARATORS[separator]}. Put a field that holds such a sign "
-            "in quotes."
+            f"Fields are separated by {SEPARATORS[separator]}. Put quotes around fields that "
+            "contain the separator."
         )
 
 
 MISSING_WORDS = (
-    "In a CSV file empty fields and words such as NA and None count as missing. If such a word is "
-    "a real value, write it in another way."
+    "In a CSV file empty fields and words such as NA and None count as missing. If such a word "
+    "is a real value, replace it by another word."
 )
 
 
@@ -412,10 +413,10 @@ def read_table(
     r"""Read a CSV or Parquet file; its ending says which of the two it is.
 
     Columns of ``text`` are read as text: 007 stays 007. ``missing`` are words for a missing value,
-    beside the usual ones. The encoding is detected unless it is named. Commas, semicolons, tabs or
-    bars separate the fields of a text file. ``categories`` are columns of a Parquet file whose text
-    is read as categories, which is quicker. A file that is absent, empty, damaged or of another
-    kind is an `InputError`.
+    in addition to the usual ones. The encoding is detected unless it is named. Commas, semicolons,
+    tabs or bars separate the fields of a text file. ``categories`` are columns of a Parquet file
+    whose text is read as categories, which is quicker. A file that is missing, empty, damaged or of
+    another type raises `InputError`.
 
     Examples
     --------
@@ -492,7 +493,7 @@ def _first(values: Sequence[Any]) -> str:
 def find_positive(
     values: Iterable[Any], written: str | None, parameter: str, of: str | None = None
 ) -> Any:
-    """Return the positive label; if none is written, the number 1, and never one of two words.
+    """Return the positive label. If none is given it is the number 1; a word must be given.
 
     Examples
     --------

@@ -87,9 +87,10 @@ class Groups:
 
     @property
     def references(self) -> tuple[int, ...]:
-        """Codes of the compared groups that may be the reference without being named.
+        """Codes of the compared groups that can be the reference by default.
 
-        These are all, or those with a label that does not read like a missing value, such as "?".
+                A group whose label
+        reads like a missing value, such as "?", is among them only if all labels do.
         """
         named = tuple(
             code
@@ -171,7 +172,7 @@ class Groups:
         """Return the groups. Raise if there are more than two, because ``who`` compares two."""
         if self.n_groups > 2:
             raise GroupError(
-                f"{who} compares two groups, and sensitive_features holds {self.n_groups} "
+                f"{who} compares two groups, but sensitive_features holds {self.n_groups} "
                 f"({listed(self.labels, 5)}). Keep two of them, or merge some into one."
             )
         return self
@@ -248,9 +249,9 @@ def read_groups(
 
     ``unknown`` is the label for missing values; a value that is this word in the table, in capitals
     or not, counts as missing. People whose attribute is missing are kept apart: they are compared
-    with nobody. Without it a missing value is an error, and so is a single group or an attribute
-    that is constant. Groups may be probabilities if ``estimated``. Labels are sorted; that of
-    missing values comes last.
+    with nobody. Without it, a missing value raises an error. So does a single group, or a constant
+    attribute. Groups may be probabilities if ``estimated``. Labels are sorted; that of missing
+    values comes last.
 
     Examples
     --------
@@ -283,9 +284,9 @@ def read_known(
 ) -> Groups:
     """Read the sensitive features as groups, some of which may not be known.
 
-    ``way`` says what happens to rows without a group: they are compared with nobody ("ignore"), are
-    an "error", or are a "group" of their own. Unless they are an error, the word "unknown" is no
-    group.
+    ``way`` says what happens to rows without a group: they are compared with nobody ("ignore"),
+    raise an error ("error"), or form a group of their own ("group"). Except with "error", the word
+    "unknown" does not name a group.
 
     Examples
     --------
@@ -326,14 +327,15 @@ def odd_groups(groups: Groups) -> Iterable[str]:
         for label in labels:
             if label.strip().casefold() in _NOTHING:
                 yield (
-                    f"The group {label!r} reads like a missing value. It is compared as a group, "
+                    f"The group {label!r} reads like a missing value. It is treated as a group, "
                     "and is the reference only if you name it. If these people's group is not "
                     f"known, write {UNKNOWN!r} or leave the cell empty."
                 )
         for alike in spelt_alike(labels):
             yield (
                 f"The groups {' and '.join(map(repr, alike))} differ only in capitals or spaces, "
-                "and are compared with each other. If they are one group, write them alike."
+                "and are compared with each other. If they are one group, spell them the same "
+                "way."
             )
 
 
@@ -457,7 +459,7 @@ def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Gro
             )
     if len({len(own) for own in read}) > 1:
         raise InputError(
-            f"The attributes of {name} have different numbers of rows, and each needs one entry "
+            f"The attributes of {name} have different numbers of rows, but each needs one entry "
             "per row. Pass the same rows in all of them."
         )
     sizes = tuple(own.n_groups for own in read)

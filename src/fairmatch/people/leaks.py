@@ -32,7 +32,7 @@ Attribute: TypeAlias = tuple[str | None, npt.NDArray[np.intp], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that gives the group away.
+    """A column that reveals the group.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Leak:
 
 
 def find_leaks(X: Any, sensitive_features: Any) -> list[Leak]:
-    r"""Find the columns of a table that give the protected group away.
+    r"""Find the columns of a table that reveal the protected group.
 
     There is at most one `Leak` per column and attribute, in the order of the table. One-hot columns
     are examined one by one, each as a sign of one group. Rows without a group are ignored.
@@ -108,7 +108,7 @@ def find_leaks(X: Any, sensitive_features: Any) -> list[Leak]:
 
 
 def _search(columns: Sequence[Column], attributes: Sequence[Attribute]) -> list[Leak]:
-    """Return the columns that give an attribute away."""
+    """Return the columns that reveal an attribute."""
     leaks: list[Leak | None] = []
     for column in columns:
         n_rows = len(column.values)
@@ -152,7 +152,7 @@ def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:
 def _leak(
     column: Column, codes: npt.NDArray[np.intp], n_values: int, attribute: Attribute
 ) -> Leak | None:
-    """Return how a column gives an attribute away, if it does."""
+    """Return how a column reveals an attribute, if it does."""
     name, groups, labels = attribute
     n_groups = len(labels)
     if n_groups < 2:

@@ -59,9 +59,9 @@ class GroupProbabilities:
         if self.is_certain:
             return self.most_likely
         raise GroupError(
-            "The groups are probabilities, and this function compares groups that are known. "
-            "fairmatch.audit, the gaps of fairmatch.measures and the estimators that need no group "
-            "at prediction take probabilities.",
+            "The groups are probabilities, but this function needs known groups. "
+            "fairmatch.audit, the gaps of fairmatch.measures and the estimators that need no "
+            "group at prediction take probabilities.",
             parameter="sensitive_features",
         )
 
@@ -89,7 +89,7 @@ def group_probabilities(table: Any, *, labels: Sequence[Any] | None = None) -> G
     -------
     GroupProbabilities
         The probabilities, for `fairmatch.audit` and the gaps of `fairmatch.measures`. If all of
-        them are 0 or 1, every result is that of the groups themselves.
+        them are 0 or 1, every result is the same as for known groups.
 
     Notes
     -----

@@ -219,9 +219,9 @@ def read_class_scores(
 ) -> tuple[FloatArray, Outcome]:
     """Return one column per class, and the outcome with the classes.
 
-    Columns with names are put in the order of ``classes``. One column holds decided classes, which
-    get the probability 1. Without ``classes`` they are the names of the columns, else the labels
-    in sorted order, else the positions of the columns.
+    Columns with names are put in the order of ``classes``. A single column holds predicted classes,
+    which get the probability 1. Without ``classes`` they are the names of the columns, else the
+    labels in sorted order, else the positions of the columns.
 
     Examples
     --------
@@ -239,9 +239,9 @@ def read_class_scores(
         array, source = np.asarray(y_score), "y_score"
         if array.dtype.kind == "f" and not (array == np.floor(array)).all():
             raise InputError(
-                "classes and favourable belong to scores with one column per class, or to decided "
-                "classes, and y_score holds numbers in one column. Leave them out, or pass all "
-                "class probabilities.",
+                "classes and favourable are for scores with one column per class, or for "
+                "predicted classes, but y_score is one column of numbers. Leave them out, or "
+                "pass all class probabilities.",
                 parameter="favourable" if classes is None else "classes",
             )
         own = {*_values(y_score, "y_score"), *(known or ())}
@@ -307,8 +307,8 @@ def _order_of_columns(names: list[Any], classes: list[Any]) -> list[int]:
 def class_places(names: Sequence[Any], classes: Sequence[Any]) -> list[int] | None:
     """Return the place of every class among columns that are named like the classes.
 
-    All names may begin alike, and upper and lower case count as equal. None if no column is named
-    like a class. Raise if some are and others are not.
+    A prefix that all names share, and differences in case, are ignored. Return None if no column is
+    named like a class. Raise if only some columns are.
 
     Examples
     --------
@@ -321,8 +321,8 @@ def class_places(names: Sequence[Any], classes: Sequence[Any]) -> list[int] | No
             return [columns.index(start + text) for text in wanted]
     if any(re.search(rf"(^|\W|_){re.escape(text)}$", own) for own in columns for text in wanted):
         raise InputError(
-            f"The columns {list(names)!r} are not named like the classes {list(classes)!r}, but "
-            "some are. Name one column for each class.",
+            f"Some of the columns {list(names)!r} are named like the classes {list(classes)!r}, "
+            "but not all. Name one column for each class.",
             parameter="classes",
         )
     return None
@@ -389,7 +389,7 @@ def class_codes(y_true: Any, classes: Sequence[Any], *, n_rows: int, name: str) 
 PROBABILITY = Outcome("probability", LOGISTIC, decides=True, has_unit=False)
 NUMBER = Outcome("number", SQUARED, decides=False, has_unit=True)
 MARK = Outcome("mark", LOGISTIC, decides=True, has_unit=True)
-"""Marks or points, which decide and have a range of their own. Only audits read them."""
+"""Scores with a range of their own, such as marks, and a threshold. Only audits read them."""
 OUTCOMES: dict[str, Outcome] = {outcome.name: outcome for outcome in (PROBABILITY, NUMBER)}
 
 

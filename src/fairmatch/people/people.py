@@ -36,7 +36,7 @@ IndexArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What is true of every row: one of two or more classes, or a number."""
+    """The true outcome of every row: one of two or more classes, or a number."""
 
     #: 1 for the positive class and 0 for the other one, the position of the class among several, or
     #: the numbers; NaN where it is unknown.
@@ -176,7 +176,8 @@ class People:
     def expanded(self) -> tuple[People, IndexArray]:
         """Return people with a row for every group that they may belong to, and the row of each.
 
-        A row weighs as much as its group is probable. Rows of the same person stay one person.
+        The weight of a row is the probability of its group. Rows of the same person stay one
+        person.
         """
         assert self.groups.memberships is not None
         rows, codes = np.nonzero(self.groups.memberships)
@@ -328,8 +329,9 @@ def read_people(
             except TypeError:
                 kinds = sorted({type(value).__name__ for value in found})
                 raise LabelError(
-                    f"{name} holds values of different types ({', '.join(kinds)}), so neither "
-                    "class is the greater one. Pass labels of one type, such as 0 and 1."
+                    f"{name} holds values of different types ({', '.join(kinds)}), so it is "
+                    "unclear which class is the greater one. Pass labels of one type, such as 0 "
+                    "and 1."
                 ) from None
         positive = read_labels(y, n_rows=n_rows, pos_label=pos_label, name=name)
         labels = Labels(positive.astype(np.float64), (None, pos_label))

@@ -322,7 +322,7 @@ class Roles:
 
     Each column of ``scores`` stands for a model, and several ``sensitive`` columns are crossed.
     Without ``features``, all columns without another role describe people, except identifiers and
-    columns that cannot be used; ``kept`` are used even so.
+    columns that cannot be used; ``kept`` are used anyway.
 
     Examples
     --------

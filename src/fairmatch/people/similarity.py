@@ -226,12 +226,12 @@ def relevance(
     Histogram trees of scikit-learn (60 with 15 leaves) are grown on two of three folds. Each column
     of the third is shuffled three times, and :math:`I_c` is the mean increase of the loss
     (cross-entropy or squared error) over folds and shuffles. A column counts if the increase is
-    above two standard errors.
-    With :math:`V_c`, the mean squared distance of two random people by column :math:`c`, its weight
-    is :math:`I_c / V_c`, divided by :math:`\sum_c I_c`. So the share of a column in the distance of
-    two random people is its share of the importance. Two columns that say the same share their
-    importance between them in no particular way. At most 10,000 rows are used, drawn at random, and
-    fewer of the third fold if there are more than 30 columns.
+    above two standard errors. With :math:`V_c`, the mean squared distance of two random people by
+    column :math:`c`, its weight is :math:`I_c / V_c`, divided by :math:`\sum_c I_c`. So the share
+    of a column in the distance between two random people is its share of the importance. If two
+    columns carry the same information, how they divide their importance is arbitrary. At most
+    10,000 rows are used, drawn at random, and fewer of the third fold if there are more than 30
+    columns.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def relevance(
     values, sizes = np.unique(target, return_counts=True)
     if len(values) < 2 or (decides and sizes.min() < _FOLDS):
         raise LabelError(
-            f"similarity='relevance' needs labels that differ, and of two classes at least "
+            "similarity='relevance' needs labels that differ, and for two classes at least "
             f"{_FOLDS} rows each. Name the columns that count instead.",
             parameter="similarity",
         )
@@ -325,7 +325,7 @@ def _rises(
 
 
 def _spread(column: Column, mass: FloatArray) -> float:
-    """Return the mean squared distance of two random people by a column, as it is encoded."""
+    """Return the mean squared distance between two random people in one encoded column."""
     missing = float(np.average(column.missing, weights=mass))
     if column.levels is not None:
         counts = np.bincount(column.values + 1, weights=mass, minlength=len(column.levels) + 1)

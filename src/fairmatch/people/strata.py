@@ -30,7 +30,7 @@ MOST_LEVELS = 10
 """A number with more different values than this is cut into bands."""
 
 LEAST_PEOPLE = 10
-"""To learn, strata with fewer people of a group than this are pooled; never to measure."""
+"""For learning (never for measuring), strata with fewer people of a group are pooled."""
 
 POOLED = "all small strata"
 
@@ -167,8 +167,8 @@ def given_columns(given: Any, table: Table | None, n_rows: int) -> list[Column]:
     if is_list and (isinstance(given, str) or len(named) != n_rows or table is not None):
         if table is None:
             raise InputError(
-                f"given={given!r} names columns, and there is no table to find them in. Pass X, or "
-                "pass the columns themselves.",
+                f"given={given!r} names columns, but there is no table to find them in. Pass X, "
+                "or pass the columns themselves.",
                 parameter="given",
             )
         by_name = {column.name: column for column in table.columns}

@@ -1,4 +1,4 @@
-"""Rows of unequal weight: their shares and means, and how many people they are worth."""
+"""Rows of unequal weight: their shares and means, and their effective number of people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Moments:
 
     mean: float  #: The weighted mean.
     variance: float  #: Variance of one value. The variance of the mean is ``variance / size``.
-    size: float  #: How many people the mean rests on.
+    size: float  #: The number of people behind the mean.
 
     def error(self, width: float = 1.0) -> float:
         """Return the squared standard error of the mean of values in a range of this width.
@@ -35,7 +35,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of people, and how many people it rests on.
+    """A share of people, and the number of people behind it.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Rate:
     """
 
     share: float  #: The weighted share.
-    size: float  #: How many people it rests on: an effective number with survey weights.
+    size: float  #: The number of people behind it: an effective number with survey weights.
     is_whole: bool = True  #: Whether people are counted, so that hits are a whole number.
 
     @property
@@ -62,7 +62,7 @@ class Rate:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    r"""Weight of every row, and what kind of weight it is.
+    r"""The weight of every row, and the kind of weight.
 
     Notes
     -----
@@ -144,7 +144,7 @@ class Weights:
         return self.values * (self.size / self.total)
 
     def rate(self, hits: BoolArray) -> Rate:
-        """Return the share of hits, and how many people the share rests on."""
+        """Return the share of hits, and the number of people behind it."""
         if self.values is None:
             return Rate(float(hits.sum() / len(hits)), len(hits))
         share = float(self.values @ hits / self.total)
@@ -184,8 +184,8 @@ def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) ->
     if kind == "counts" and (broken := values != np.rint(values)).any():
         row = int(np.argmax(broken))
         raise InputError(
-            f"weight_kind='counts' needs whole numbers of people, and row {row}, counted from "
-            f"0, has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
+            f"weight_kind='counts' needs whole numbers of people, but row {row}, counted from 0, "
+            f"has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
         )
     if kind == "counts" and values.sum() > 2**53:
         raise InputError(

@@ -98,7 +98,7 @@ def curve_chart(rows: Sequence[Row], *, slack: float = 0.005) -> Any:
 def tradeoff_chart(
     rows: Sequence[Row], *, title: str, chosen: float | None = None, beside: bool = False
 ) -> Any:
-    """Draw accuracy against a gap, with a title of its axis.
+    """Draw accuracy against a gap, whose axis has a title.
 
     Rows have ``gap``, ``accuracy``, ``label``, ``series`` and ``weight``. Rows of a series that
     have a weight are joined in its order, and those with the chosen weight are marked. Labels are

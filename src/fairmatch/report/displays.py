@@ -221,7 +221,7 @@ class GapDisplay(Display):
     Parameters
     ----------
     audits : sequence of Audit
-        One per model, with different names.
+        One audit per model, with different names.
 
     Examples
     --------
@@ -407,7 +407,7 @@ class MatchingDisplay(Display):
         MatchingDisplay
         """
         if X is None:
-            raise InputError("X is None, and distances need the features of people. Pass X.")
+            raise InputError("X is None, but distances need the features of people. Pass X.")
         groups = read_groups(sensitive_features)
         generator = np.random.default_rng(random_state)
         weights = Weights(len(groups), read_weights(sample_weight, n_rows=len(groups)))
@@ -535,7 +535,7 @@ class TradeoffDisplay(Display):
         measure = read_measure(gap, "gap")
         if measure.needs_coupling:
             raise InputError(
-                f"gap={gap!r} compares matched people, and scores alone have no matching. Choose "
+                f"gap={gap!r} compares matched people, but scores alone have no matching. Choose "
                 "another gap, or pass a table of FairnessPath.curve to TradeoffDisplay."
             )
         parts = []

@@ -1,7 +1,7 @@
 """The charts of a page, as SVG that needs no script and prints as it is seen.
 
 Horizontal places are shares of the width, so a chart fits a phone and a sheet of paper. Vertical
-places are pixels. Series differ by colour and by shape, so they can be told apart in grey.
+places are pixels. Series differ by colour and by shape, so they can be distinguished in grey.
 """
 
 from __future__ import annotations

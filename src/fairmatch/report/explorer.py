@@ -30,9 +30,9 @@ MOST_BYTES = 3_000_000
 def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
     """Return the people of some audits, and who is matched with whom, as JSON of bounded length.
 
-    None where no audit has people's rows. If the text would be longer, fewer people are listed,
-    drawn at random. A listed person comes with all counterparts, so some people are there as
-    counterparts only. The first ``n_listed`` people of a table are the listed ones.
+    None if no audit has people's rows. If the text would be too long, fewer people are listed,
+    drawn at random. A listed person comes with all counterparts, so some people appear only as
+    counterparts. The first ``n_listed`` people of a table are the listed ones.
     """
     shown = [(audit, audit.individuals) for audit in audits if audit.individuals is not None]
     if not shown:
@@ -59,9 +59,9 @@ def explorer_lead(audits: Sequence[Audit]) -> str:
         return f"Counterparts are matched by their scores, which need not be equal.{any_two}"
     drawn = " of those drawn" if any(map(is_drawn, audits)) else ""
     return (
-        f"Counterparts are matched, and a counterpart need not be the nearest person{drawn}. The "
-        "nearest person can be chosen instead. People who are matched by their scores need not "
-        f"have equal scores.{any_two}"
+        "Counterparts are matched people, and a counterpart need not be the nearest "
+        f"person{drawn}. The nearest person can be chosen instead. People who are matched by "
+        f"their scores need not have equal scores.{any_two}"
     )
 
 

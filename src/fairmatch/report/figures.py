@@ -3,8 +3,8 @@
 A figure is data. Each of its rows holds the facts of one line of the table and, where there is an
 estimate, of one mark of a chart: `_intervals` draws the rows, in as many charts as they name. Its
 words are in ``figures.txt.j2``: the title, how to read it, and the columns with their headings. A
-column can say which attribute of a row's ``fact`` it shows, and how that is written. A column
-without an entry and an empty sentence are left out, so a figure names all that it may have.
+column can say which attribute of a row's ``fact`` it shows, and how that is written. Empty columns
+and empty sentences are left out, so a figure can name everything that it may have.
 """
 
 from __future__ import annotations
@@ -396,14 +396,14 @@ def _group_rows(model: _Model) -> list[Row]:
         if group.mean_score.value is None and group.n_rows < least:
             row |= {"rate": "too few people", "note": ""}
         if group.label in audit.unknown:
-            row["note"] = row["note"] or "group unknown: counted, and compared with nobody"
+            row["note"] = row["note"] or "group unknown: counted, but compared with nobody"
         elif fact.value is None or (real and (base is None or group.label == reference)):
             continue
         elif real and base is not None:
             row["difference"] = shown_number(fact.value - base)
         elif table is not None and (own := impact.get(group.label)) is not None:
             row["fact"] = own
-            small = "less than 2% of the people: no other group's ratio is to it"
+            small = "less than 2% of the people: no ratio refers to this group"
             row["note"] = row["note"] or small * own.is_small
     return rows
 
@@ -1072,7 +1072,7 @@ def _pair_picture(pair: _Pair) -> Panel | None:
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the share of people with a near person who is scored alike."""
+    """Return the figure of the share of people with a near person with a similar score."""
     rows: list[Row] = []
     reading: list[str] = []
     for model, matching, _, _ in _pairs(audits):
@@ -1102,7 +1102,7 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
 
 
 def feature_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the columns that set matched people apart."""
+    """Return the figure of the columns in which matched people differ."""
     matched = [
         (pair, found.features)
         for pair in _pairs(audits)
@@ -1206,7 +1206,7 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
         "distance of people matched by their scores (0 = nearest, 1 = random)": max(
             placed, default=None
         ),
-        "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
+        "listed subsets with a certain gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets and not audit.subsets.refused
         else None,
         words: _overall((group.accuracy, group.weight or group.n_rows) for group in audit.groups),
@@ -1223,7 +1223,7 @@ def _overall(rates: Iterable[tuple[Estimate | None, float]]) -> float | None:
 
 
 def changed_figure(comparison: Comparison) -> Figure:
-    """Return the figure of what differs from the reference model: decisions, and people's order."""
+    """Return the figure of changes from the reference model: decisions, and the order of people."""
     first = _models(comparison.audits)[0]
     sizes = {group.label: group.n_rows for group in first.audit.groups}
     rows: list[Row] = []

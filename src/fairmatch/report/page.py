@@ -118,7 +118,7 @@ def write_report(
     ----------
     audits : Audit, Comparison or sequence of Audit
         What to report. A `Comparison` also shows which decisions change. The audits of a sequence
-        need the same groups, the same level of confidence and the same kind of scores.
+        must have the same groups, the same level of confidence and the same kind of scores.
     path : str or Path
         The file to write. An existing file is replaced.
     curve : DataFrame, optional
@@ -126,10 +126,10 @@ def write_report(
     alternatives : Alternatives, optional
         The result of `fairmatch.find_alternatives`, for a table of everything that was tried.
     individuals : bool, default=True
-        Whether people's rows are in the file. With False they are not written at all.
+        Whether to write people's rows into the file.
     hide : sequence of str
-        Columns whose values are left out of people's rows. They still count in distances and
-        keep their names in figures about many people.
+        Columns whose values are left out of people's rows. They still count in distances, and their
+        names still appear in figures about many people.
     title : str, optional
         Heading of the page; by default the title of the audit, or "Fairness audit".
     label_words : pair of str, optional
@@ -223,7 +223,7 @@ def write_filing(
     title: str | None = None,
     label_words: Sequence[str] = (),
 ) -> Path:
-    """Write an audit as a document to be filed: A4, without scripts and without people's rows.
+    """Write an audit as a document for filing: A4, without scripts and without people's rows.
 
     It has the numbers of `write_report` in the same order, with its tables in an appendix.
 
@@ -308,8 +308,8 @@ def check_filing(path: str | Path, fields: Mapping[str, str]) -> None:
     """Raise if a filing cannot be written so. Call this before a long computation."""
     if unknown := sorted(fields.keys() - FILING_FIELDS.keys()):
         raise InputError(
-            f"fields has {unknown[0]!r}, which is none of {', '.join(FILING_FIELDS)}. Name one of "
-            "them.",
+            f"fields has {unknown[0]!r}, which is not one of {', '.join(FILING_FIELDS)}. Name one "
+            "of them.",
             parameter="filing_fields",
         )
     if Path(path).suffix.lower() not in (".html", ".pdf"):

@@ -221,8 +221,8 @@ def leak_sentence(leak: Leak) -> str:
     column = group_words(column_words(leak.column))
     share = f" (agreement beyond chance {leak.agreement:.1%})" if leak.kind == "near" else ""
     return (
-        f"The column {column} {verb[leak.kind]} {what}{share}. Where it counts in the distance of "
-        "two people, it keeps people of different groups apart."
+        f"The column {column} {verb[leak.kind]} {what}{share}. If it counts in the distance "
+        "between two people, people of different groups cannot be near."
     )
 
 
@@ -578,7 +578,7 @@ def matching_sentence(audit: Audit, matching: Matching, is_one_of_many: bool = F
         )
     if found is None:
         return (
-            f"How similar people of {listed(names)} with like {what} can be is unknown; the "
+            f"How similar people of {listed(names)} with similar {what} can be is unknown; the "
             "reasons are under “What is not said”."
         )
     near = f"{shown_number(found.score_gap)} apart on average"
@@ -590,7 +590,7 @@ def matching_sentence(audit: Audit, matching: Matching, is_one_of_many: bool = F
             f"{what} of a pair are as close as possible ({near})."
         )
     if found.position is None:
-        return f"{said} Any other pairs would be just as similar, so this says nothing."
+        return f"{said} Any other pairs would be just as similar, so this carries no information."
     alike = next(words for end, words in _ALIKE if found.position < end)
     return f"{said} The people of a pair are {alike}.{_apart(audit, matching)}"
 
@@ -713,7 +713,7 @@ def _random_difference(numbers: FloatArray, way: Way, real: bool) -> float:
 
 
 def reach_sentences(matching: Matching) -> list[str]:
-    """Return a sentence per group on the share of people with a near person who is scored alike.
+    """Return a sentence per group on the share of people with a near person with a similar score.
 
     If people were drawn, the sentence adds that only those drawn were searched, because others may
     be nearer. A group without a statement has no sentence.
@@ -741,7 +741,10 @@ def _on_subsets(audit: Audit) -> str:
     if scan is None and audit.estimated is not None:
         return "The groups are probabilities, so no subsets were searched."
     if scan is None:
-        return "Without features no subsets were searched, so a fair average may hide unfair parts."
+        return (
+            "Without features no subsets were searched, so a fair average may hide subsets that "
+            "are treated unfairly."
+        )
     if scan.refused and not scan.subsets:
         return scan.refused[0]
     if not scan.subsets:

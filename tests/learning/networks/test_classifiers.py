@@ -256,7 +256,7 @@ class TestGroups:
 
     def test_given_twice(self):
         model = made(FTMClassifier, sensitive_column=0, **QUICK)
-        with pytest.raises(InputError, match="Give one of the two"):
+        with pytest.raises(InputError, match="Pass only one of the two"):
             model.fit(X, Y, sensitive_features=GROUP)
 
     def test_unknown_at_prediction(self):

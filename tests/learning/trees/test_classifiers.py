@@ -595,7 +595,7 @@ class TestInterface:
     def test_command_line(self, tmp_path, capsys):
         train = ["train", "german", "--learner", "boosting", "--no-picture", "--out", str(tmp_path)]
         assert main([*train, "--epochs", "3"]) == 2
-        assert "--epochs was given, and the learner is boosting" in capsys.readouterr().err
+        assert "--epochs was given, but the learner is boosting" in capsys.readouterr().err
         assert main([*train, "--rounds", "3", "--transport", "predicted"]) == 0
         assert type(load(tmp_path)) is FTMBoostingClassifier
         network = [*train[:3], "network", *train[4:], "--transport", "predicted", "--epochs", "1"]
