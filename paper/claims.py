@@ -201,7 +201,7 @@ def _competitive(answers: Answers) -> Judgement:
         competitive += [dataset] if max(leads) <= COMPETITIVE else []
         n_any += smallest <= ANY_LEVEL
         told.append(
-            f"{dataset}: accuracy less a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
+            f"{dataset}: accuracy minus a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
             f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
         )
     counts = (
@@ -235,7 +235,7 @@ def _german(answers: Answers) -> Judgement:
 def _outliers(answers: Answers) -> Judgement:
     every = count_wins(answers, answers.asked("subsets", label="outliers"))
     above = count_wins(answers, answers.asked("subsets", label="outliers above the box"))
-    alone = f" Of those above the box alone: {above.figure}. {above.details}"
+    alone = f" Counting only outliers above the box: {above.figure}. {above.details}"
     return every._replace(details=every.details + alone)
 
 
@@ -257,7 +257,7 @@ def _joint_map(answers: Answers) -> Judgement:
             told.append(f"{question.label} at {question.level:g}, {name}: {show_change(gain)}")
     n_held = sum(better for _, better in held)
     counts = f"The joint map is better in {n_held} of {len(held)} comparisons"
-    details = f"Joint less marginal: {'; '.join(told)}."
+    details = f"Joint minus marginal: {'; '.join(told)}."
     return Judgement(graded(n_held, len(held)), shares_held(held), counts, details)
 
 
@@ -346,7 +346,7 @@ def _stability(answers: Answers) -> Judgement:
         return Judgement(UNKNOWN)
     stable = bool(mine <= AS_STABLE * np.median(list(spreads.values())))
     told = ", ".join(f"{name} {value:.4f}" for name, value in spreads.items())
-    rule = f"as stable is taken as at most {AS_STABLE:g} times the rivals' median"
+    rule = f"“as stable” means at most {AS_STABLE:g} times the rivals' median"
     splits = count_splits(found.values())
     counts = (
         f"The accuracy of FTM has a standard deviation of {mine:.4f}; that of its rivals is "

@@ -170,7 +170,10 @@ def random_cost(features: FloatArray, groups: IndexArray) -> float:
     return spread + float(((first.mean(axis=0) - second.mean(axis=0)) ** 2).sum())
 
 
-CLAIM = "At equal gap, FTM treats people alike who are more similar than those of its rivals (ours)"
+CLAIM = (
+    "At an equal gap, the people whom FTM treats alike are more similar than those of its rivals "
+    "(ours)"
+)
 
 # FTM with the marginal map, and the rivals that use the same learner.
 _FAMILIES = {
@@ -286,7 +289,7 @@ def matching_verdict(answers: Answers) -> Judgement:
                 held.setdefault(symbol, []).append(pair[0] < pair[1])
                 places.append((dataset, pair[0] < pair[1]))
                 label = answers.study.series[rival].label.removeprefix("trees: ")
-                told.append(f"{where}, {family}: {pair[0]:.3f} beside {label} {pair[1]:.3f}")
+                told.append(f"{where}, {family}: {pair[0]:.3f}, {label} {pair[1]:.3f}")
     every = [nearer for by_gap in held.values() for nearer in by_gap]
     by_gap = ", ".join(f"at equal {gap} {sum(own)} of {len(own)}" for gap, own in held.items())
     counted = f"More similar in {sum(every)} of {len(every)} comparisons ({by_gap})"

@@ -155,7 +155,7 @@ LARGEST = "half-spaces: largest"
 _ASKED = {
     "accuracy": ("most accurate", 1),
     "consistency": ("most consistent", 1),
-    LARGEST: ("fairest in its worst half-space", -1),
+    LARGEST: ("smallest gap in the worst half-space", -1),
 }
 
 Found = dict[tuple[str, float], dict[str, dict[str, Reading]]]
