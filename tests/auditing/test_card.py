@@ -41,7 +41,10 @@ def test_a_card_of_several_classes_says_what_decides():
     assert "threshold" not in card
     assert "mean" not in card.split("## Classes")[0]
     assert "calibration" not in card
-    assert "- given Mid or High: the class with the largest probability is Mid or High" in card
+    assert (
+        "- given the class Mid or High: the class with the largest probability is Mid or High"
+        in card
+    )
     assert "- Classes, from the lowest to the highest: Low, Mid, High" in card
     shares, rest = card.split("## Classes that people get\n")[1].split(
         "## Classes that people get,"

@@ -64,7 +64,7 @@ def test_every_class_by_hand(people):
     # The rest is the audit of who gets a favourable class.
     good = np.isin(decided, ["Low", "Medium"]).astype(float)
     two = audit(good, sensitive_features=group, X=X, y_true=np.isin(y, ["Low", "Medium"]) * 1,
-                outcome="given Low or Medium", **QUICK)  # fmt: skip
+                outcome="given the class Low or Medium", **QUICK)  # fmt: skip
     assert found.gaps == two.gaps
     assert found.impact == two.impact
     low = audit((decided == "Low") * 1.0, sensitive_features=group, **QUICK)
@@ -79,7 +79,7 @@ def test_json_and_report(people, tmp_path):
                   sample_weight=np.where(np.arange(470) < 5, 0.0, 1.0), **QUICK)  # fmt: skip
     assert Audit.from_json(found.to_json()) == found
     assert found.classes.groups[0].n_rows == 145
-    assert "given Low" in write_report(found, tmp_path / "report.html").read_text("utf-8")
+    assert "given the class Low" in write_report(found, tmp_path / "report.html").read_text("utf-8")
 
 
 def test_a_model_of_several_classes_is_audited(people):

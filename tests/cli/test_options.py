@@ -42,6 +42,7 @@ def test_a_parameter_is_written_as_its_option(error, told):
     [
         (["--resamples", "1"], "--resamples must be"),
         (["--weight", "job"], "--weight must be numeric"),
+        (["--score-range", "0", "1"], "--score-range 0 1 was given without a threshold"),
         (["--out", "{}/x.html", "--filing", "{}/x.html"], "filing {}/x.html would overwrite"),
         (["--privileged", "x, y"], "'x, y' is not one of the groups"),
     ],

@@ -96,7 +96,7 @@ def test_tables_of_each_class_against_the_rest(ordered):
         f"Class {name} against the rest" for name in NAMES
     ]
     words = {row["what"] for row in side_by_side(ordered.audits).rows}
-    assert {"accuracy of the classes", "accuracy of “given Low or Medium”"} <= words
+    assert {"accuracy of the classes", "accuracy of “given the class Low or Medium”"} <= words
 
 
 def test_the_explorer_has_both_vectors(ordered):

@@ -285,7 +285,7 @@ def audit(
     >>> found = audit(bands, sensitive_features=["a", "a", "b", "b"] * 30,
     ...               classes=["Low", "Medium", "High"], favourable=["Low", "Medium"])
     >>> found.outcome, found.gap("demographic_parity_gap").value
-    ('given Low or Medium', 0.5)
+    ('given the class Low or Medium', 0.5)
     >>> [round(group.shares["Medium"].value, 2) for group in found.classes.groups]
     [0.5, 0.5]
 

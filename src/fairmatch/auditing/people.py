@@ -865,7 +865,7 @@ class ClassScores:
     def words(self) -> str:
         """What happens to people with a favourable class."""
         names = [str(self.outcome.classes[own]) for own in self.outcome.favourable]
-        return f"given {' or '.join(names)}"
+        return f"given the class {' or '.join(names)}"
 
 
 @dataclass(frozen=True, eq=False)

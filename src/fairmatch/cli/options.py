@@ -116,6 +116,7 @@ class Command(click.Command):
     def typed(self, text: str) -> str:
         """Return a message in which parameters of Python are written as the options they are."""
         options = {own.name: own.opts[0] for own in self.params if own.param_type_name == "option"}
+        pairs = {own.name for own in self.params if own.nargs == 2}
         names = "|".join(map(re.escape, filter(None, options)))
 
         def replaced(found: re.Match[str]) -> str:
@@ -126,7 +127,12 @@ class Command(click.Command):
                 return option if value == "True" else found[0]
             parts = [part.strip().strip("'\"") for part in value.strip("()[]").split(",")]
             several = value[0] in "([" and "".join(parts)
-            return f"{option} {','.join(filter(None, parts)) if several else value.strip('()[]')}"
+            # An option that takes two values, such as --score-range, has a space between them.
+            between = " " if found[1] in pairs else ","
+            if between == " ":
+                parts = [part.removesuffix(".0") for part in parts]
+            joined = between.join(filter(None, parts))
+            return f"{option} {joined if several else value.strip('()[]')}"
 
         values = r"\[[^]]*\]|\([^)]*\)|'[^']*'|\w[\w.]*\w|\w"
         found = re.sub(
