@@ -161,6 +161,17 @@ def test_a_new_group_belongs_to_the_pool():
         model.predict(X[:1], sensitive_features=[None])
 
 
+@pytest.mark.parametrize("columns", ["sex", ["sex", "old"]])
+def test_errors_name_the_column_of_x(columns):
+    X, y, groups = table(0)
+    X = X.assign(sex=groups, old=np.tile(["yes", "no"], 120))
+    model = FTMBoostingClassifier(TREES, sensitive_column=columns).fit(X, y)
+    for value, words in ((None, "has no group in 1 row"), ("q", "holds 'q")):
+        with pytest.raises(GroupError) as raised:
+            model.predict(X[:1].assign(sex=value))
+        assert str(raised.value).startswith(f"X[{columns!r}] {words}")
+
+
 def test_whole_numbers_are_named_alike_whatever_their_type():
     """A column of codes turns into floats as soon as a value is missing."""
     X, y, groups = table(0)

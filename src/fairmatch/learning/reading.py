@@ -827,13 +827,21 @@ class Reader:
         if new.any():
             strange = listed(list(dict.fromkeys(column[new].tolist())))
             notify(
-                f"sensitive_features holds {strange}, not in the training table. Small groups are "
+                f"{self._source} holds {strange}, not in the training table. Small groups are "
                 f"pooled there, so the model scores these {int(new.sum()):,} rows as {OTHER!r}.",
                 UnknownGroupWarning,
             )
         named = column.astype(object)
         named[small | new] = OTHER
         return named
+
+    @property
+    def _source(self) -> str:
+        """What errors call the groups of new rows."""
+        columns = as_list(self.columns)
+        if not columns:
+            return "sensitive_features"
+        return f"X[{(columns if len(columns) > 1 else columns[0])!r}]"
 
     def codes(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Return the codes of groups; raise an error that names the first unknown group."""
@@ -846,7 +854,7 @@ class Reader:
             if n := int(missing.sum()):
                 blind = ", or if it was fitted with sensitive_at_prediction=False"
                 raise GroupError(
-                    f"sensitive_features has no group in {n} row{'s' * (n > 1)} (the first is row "
+                    f"{self._source} has no group in {n} row{'s' * (n > 1)} (the first is row "
                     f"{int(np.argmax(missing))}, counted from 0); the model knows the groups "
                     f"{_and(self.groups_)}. It cannot score a person without the group. Fill in "
                     "the group, or leave those rows out. A model can score such people if some of "
@@ -857,7 +865,7 @@ class Reader:
             hint = f" Did you mean {spelled[0]!r}?" if spelled else ""
             pooled = "" if hint else "; with small_groups='pool', it would count as a small group"
             raise GroupError(
-                f"sensitive_features holds {strange!r}; the model knows the groups "
+                f"{self._source} holds {strange!r}; the model knows the groups "
                 f"{_and(self.groups_)}. A group that was not in the training table cannot be "
                 f"scored. Leave those rows out, or train with rows of the group{pooled}.{hint}"
             )
