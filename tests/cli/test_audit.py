@@ -918,3 +918,21 @@ def test_one_column_may_hold_the_class_of_each_person(run, tmp_path, names):
     code, _, error = run(*wrong, score=("--score", "grade"), **given)
     assert code == 2
     assert middle in error
+
+
+def test_codes_of_groups_and_periods_stay_whole_where_one_is_missing(run, tmp_path):
+    generator = np.random.default_rng(0)
+    people = pd.DataFrame({"score": generator.random(400), "sex": np.resize([1, 2], 400)})
+    people["year"] = np.repeat([2024, 2025], 200)
+    people = people.astype({"sex": "Int64", "year": "Int64"})
+    people.loc[[3, 250], "sex"] = people.loc[[5], "year"] = pd.NA
+    people.to_csv(tmp_path / "people.csv", index=False)
+    out = tmp_path / "a.json"
+    more = "--reference", 2, "--by", "year", "--json", out
+    code, _, error = run(*more, tables=[tmp_path / "people.csv"])
+    assert code == 0, error
+    found = Audit.from_json(out.read_text())
+    assert [group.label for group in found.groups] == ["1", "2", "unknown"]
+    assert found.unknown == ("unknown",)
+    assert [one.name for one in found.periods] == ["2024", "2025"]
+    assert found.reference == "2"

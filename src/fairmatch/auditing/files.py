@@ -187,7 +187,7 @@ def audit_files(
             parameter="by",
         )
     if by is not None:
-        facts["by"] = first[by]
+        facts["by"] = _codes(first[by])
     if len(scores) > 1 and not steps:
         found = compare_models(scores, privileged=favoured, **facts)
         both = zip(found.audits, sources, strict=True)
@@ -223,10 +223,18 @@ def _sensitive(
     if estimated:
         return group_probabilities(table[attributes])
     if len(attributes) == 1:
-        return banded.get(attributes[0], table[attributes[0]].to_numpy())
+        return banded.get(attributes[0], _codes(table[attributes[0]]).to_numpy())
     # Several attributes are crossed, so only a single one keeps its order.
     crossed = {column: np.asarray(own) for column, own in banded.items()}
     return table[attributes].assign(**crossed)
+
+
+def _codes(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return whole numbers as such. Where one is missing, a file has them as 1.0 and 2.0."""
+    if not pd.api.types.is_float_dtype(column) or not (column.dropna() % 1.0 == 0.0).all():
+        return column
+    codes = [None if pd.isna(value) else int(value) for value in column]
+    return pd.Series(codes, column.index, dtype=object, name=column.name)
 
 
 def _favourable(good: Any, classes: Sequence[Any]) -> list[Any]:
