@@ -244,7 +244,7 @@ VALUES = [
          lambda f: f[["sex", "hired"]].assign(id=range(N))),
     Case("two columns that cannot be read", "2 columns cannot be used as they are", typed=None,
          change=lambda f: f.assign(a=[[1]] * N, b=[{}] * N), call=encode),
-    Case("dates", "is of type", lambda f: f.assign(born=pd.Timestamp("2000-01-01")), typed=None,
+    Case("dates", "holds dates", lambda f: f.assign(born=pd.Timestamp("2000-01-01")), typed=None,
          call=fit),
 ]  # fmt: skip
 

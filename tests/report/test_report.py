@@ -394,7 +394,7 @@ def test_a_filing_has_the_numbers_of_the_page_and_nobodys_row(hostile, tmp_path)
 
 
 def test_what_cannot_be_filed_is_refused(plain, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="'judge', which is none of auditor"):
+    with pytest.raises(InputError, match="'judge', which is not one of auditor"):
         write_filing(plain, tmp_path / "f.html", fields={"judge": "x"})
     with pytest.raises(InputError, match=r"must end in \.html or \.pdf"):
         write_filing(plain, tmp_path / "f.docx")
