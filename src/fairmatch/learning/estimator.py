@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -37,6 +38,7 @@ from fairmatch.learning.reading import (
 )
 from fairmatch.learning.saving import State, number_from, save_model
 from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import (
     FloatArray,
     check_flag,
@@ -53,12 +55,6 @@ from fairmatch.people.similarity import is_embedding
 PAPER_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10)
 # Weights of regressors. The squared loss of a target in standard deviations yields to small ones.
 REGRESSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-
-
-def store(arguments: dict[str, Any]) -> None:
-    """Store the arguments of a constructor, which are its local variables, under their names."""
-    model = arguments["self"]
-    vars(model).update({name: arguments[name] for name in arguments if name != "self"})
 
 
 class Scorer(Protocol):
@@ -541,6 +537,35 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> Scorer:
         """Return the scorer of a saved state; raise an error if it is damaged."""
         raise NotImplementedError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MatchesPeople(FairEstimator):
+    """The parameters of estimators that match people."""
+
+    transport: str | Matcher = "marginal"
+    fairness_weight: float | Sequence[float] = 1.0
+    reference: Any = None
+    similarity: Any = None
+    match_rows: int | str | None = "auto"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChoosesWeight(FairEstimator):
+    """The parameters of estimators that choose their weight by ``max_gap``."""
+
+    given: str | Sequence[str] | None = None
+    max_gap: float | None = None
+    gap_measure: str | None = None
+    validation_size: float = 0.2
+    confidence: float | None = None
+    scoring: Any = None
+    strict: bool = False
+    sensitive_column: Columns = None
+    sensitive_at_prediction: bool = True
+    small_groups: SmallGroups = "warn"
+    unknown: str = "ignore"
+    random_state: Any = None
 
 
 Estimator = TypeVar("Estimator", bound=type[FairEstimator])

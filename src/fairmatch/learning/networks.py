@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from itertools import pairwise, repeat
 from math import ceil
@@ -30,26 +30,19 @@ from fairmatch.exceptions import (
 )
 from fairmatch.learning.choice import Prepared
 from fairmatch.learning.estimator import (
+    ChoosesWeight,
     FairClassifier,
-    FairEstimator,
     FairRegressor,
+    MatchesPeople,
     documented,
-    store,
 )
 from fairmatch.learning.learners import Learner
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
 from fairmatch.learning.progress import TrainingProgress
-from fairmatch.learning.reading import (
-    Columns,
-    Reader,
-    SmallGroups,
-    encoded,
-    labels_of,
-    seed_sequence,
-)
+from fairmatch.learning.reading import Reader, encoded, labels_of, seed_sequence
 from fairmatch.learning.saving import FILE, Arrays, State, read_arrays, write_arrays
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
+from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose, is_count
 from fairmatch.people.encoding import Points
 from fairmatch.people.outcome import LOGISTIC, Loss
@@ -465,6 +458,7 @@ CONTINUED = 0.25
 Widths = Sequence[int] | torch.nn.Module | None
 
 
+@dataclass(eq=False, repr=False)
 class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
     """A network and how it is trained, for `FTMClassifier` and `FTMRegressor`.
 
@@ -510,21 +504,17 @@ class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
                   fairness_weight=5.0)
     """
 
-    def __init__(
-        self,
-        hidden_sizes: Widths = None,
-        *,
-        schedule: str = "short",
-        epochs: int | None = None,
-        batch_size: int = 1024,
-        learning_rate: float | None = None,
-        decay: float | None = None,
-        device: str = "cpu",
-        n_jobs: int | None = 1,
-        verbose: int | None = None,
-        keep_on_interrupt: bool = False,
-    ) -> None:
-        store(locals())
+    hidden_sizes: Widths = None
+    _: KW_ONLY
+    schedule: str = "short"
+    epochs: int | None = None
+    batch_size: int = 1024
+    learning_rate: float | None = None
+    decay: float | None = None
+    device: str = "cpu"
+    n_jobs: int | None = 1
+    verbose: int | None = None
+    keep_on_interrupt: bool = False
 
     def check(self, *, modules: bool = True) -> None:
         """Raise an error that names the first setting of a wrong type or size.
@@ -772,7 +762,8 @@ def train_networks(
     return [NetworkScorer(stack.select(k), before + n_epochs, loss) for k in range(len(factors))]
 
 
-class NetworkEstimator(FairEstimator):
+@dataclass(eq=False, repr=False)
+class NetworkEstimator(ChoosesWeight, MatchesPeople):
     """Estimators that train networks.
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. Its `_penalty` returns a matched
@@ -805,6 +796,8 @@ class NetworkEstimator(FairEstimator):
     _continues: ClassVar[bool] = False
 
     estimator: NeuralNetwork | None = None
+    _: KW_ONLY
+    encoder: Any = "table"
 
     def _network(self) -> NeuralNetwork:
         """Return the network and how it is trained."""
@@ -885,6 +878,7 @@ class NetworkEstimator(FairEstimator):
 
 
 @documented
+@dataclass(kw_only=True, eq=False, repr=False)
 class FTMClassifier(NetworkEstimator, FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
@@ -948,35 +942,13 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     _searches: ClassVar[bool] = True
     _continues: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        estimator: NeuralNetwork | None = None,
-        *,
-        transport: str | Matcher = "marginal",
-        fairness_weight: float | Sequence[float] = 1.0,
-        criterion: str = "demographic_parity",
-        reference: Any = None,
-        given: str | Sequence[str] | None = None,
-        similarity: Any = None,
-        match_rows: int | str | None = "auto",
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "accuracy",
-        strict: bool = False,
-        calibrate: bool = False,
-        encoder: Any = "table",
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        store(locals())
+    criterion: str = "demographic_parity"
+    scoring: Any = "accuracy"
+    calibrate: bool = False
 
 
 @documented
+@dataclass(kw_only=True, eq=False, repr=False)
 class FTMRegressor(NetworkEstimator, FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
 
@@ -1021,27 +993,4 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     _searches: ClassVar[bool] = True
     _continues: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        estimator: NeuralNetwork | None = None,
-        *,
-        transport: str | Matcher = "marginal",
-        fairness_weight: float | Sequence[float] = 1.0,
-        reference: Any = None,
-        given: str | Sequence[str] | None = None,
-        similarity: Any = None,
-        match_rows: int | str | None = "auto",
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "neg_root_mean_squared_error",
-        strict: bool = False,
-        encoder: Any = "table",
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        store(locals())
+    scoring: Any = "neg_root_mean_squared_error"

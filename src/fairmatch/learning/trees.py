@@ -1,7 +1,7 @@
 """Boosted trees that minimise a loss plus a weighted penalty, grown by LightGBM."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,18 +13,16 @@ from fairmatch.exceptions import CouplingError, InputError, ModelFileError
 from fairmatch.learning.choice import Prepared
 from fairmatch.learning.estimator import (
     PAPER_WEIGHTS,
+    ChoosesWeight,
     FairClassifier,
-    FairEstimator,
     FairRegressor,
+    MatchesPeople,
     documented,
-    store,
 )
 from fairmatch.learning.penalties import TreePenalty
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
-    Columns,
     Reader,
-    SmallGroups,
     dealt,
     encoded,
     labels_of,
@@ -600,7 +598,8 @@ class TreeScorer:
         return State(FILE, self.trees.model_to_string().encode(), facts)
 
 
-class BoostedTrees(FairEstimator):
+@dataclass(eq=False, repr=False)
+class BoostedTrees(ChoosesWeight, MatchesPeople):
     """Estimators that grow a path of trees with one binning of the table.
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. It names the class of its LightGBM
@@ -648,7 +647,9 @@ class BoostedTrees(FairEstimator):
     _score_rounds: ClassVar[float] = 0.5
 
     estimator: Any = None
-    warmup: float = 0.0
+    _: KW_ONLY
+    transport: str | Matcher = "predicted"
+    warmup: float = 0.5
     early_stopping_rounds: int | None = None
 
     def _encoder(self) -> TableEncoder:
@@ -757,6 +758,7 @@ class BoostedTrees(FairEstimator):
 
 
 @documented
+@dataclass(kw_only=True, eq=False, repr=False)
 class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
@@ -828,40 +830,17 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     _matches: ClassVar[bool] = True
     _several: ClassVar[bool] = True
 
+    criterion: str = "demographic_parity"
+    scoring: Any = "accuracy"
+    calibrate: bool = False
+
     def _class_candidates(self, weights: Sequence[float]) -> Sequence[float]:
         # Every class has its own trees, so fewer weights are tried.
         return CLASS_CHOICES if weights is BOOSTING_CHOICES else weights
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        transport: str | Matcher = "predicted",
-        fairness_weight: float | Sequence[float] = 1.0,
-        warmup: float = 0.5,
-        criterion: str = "demographic_parity",
-        reference: Any = None,
-        given: str | Sequence[str] | None = None,
-        similarity: Any = None,
-        match_rows: int | str | None = "auto",
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "accuracy",
-        strict: bool = False,
-        calibrate: bool = False,
-        early_stopping_rounds: int | None = None,
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        store(locals())
-
 
 @documented
+@dataclass(kw_only=True, eq=False, repr=False)
 class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     r"""Fairness Through Matching for a real target, by gradient-boosted trees.
 
@@ -919,28 +898,4 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMRegressor
     _matches: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        transport: str | Matcher = "predicted",
-        fairness_weight: float | Sequence[float] = 1.0,
-        warmup: float = 0.5,
-        reference: Any = None,
-        given: str | Sequence[str] | None = None,
-        similarity: Any = None,
-        match_rows: int | str | None = "auto",
-        max_gap: float | None = None,
-        gap_measure: str | None = None,
-        validation_size: float = 0.2,
-        confidence: float | None = None,
-        scoring: Any = "neg_root_mean_squared_error",
-        strict: bool = False,
-        early_stopping_rounds: int | None = None,
-        sensitive_column: Columns = None,
-        sensitive_at_prediction: bool = True,
-        small_groups: SmallGroups = "warn",
-        unknown: str = "ignore",
-        random_state: Any = None,
-    ) -> None:
-        store(locals())
+    scoring: Any = "neg_root_mean_squared_error"

@@ -14,9 +14,11 @@ from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.choice import Prepared, crossed_folds
 from fairmatch.learning.estimator import (
+    ChoosesWeight,
     FairClassifier,
     FairEstimator,
     FairRegressor,
+    MatchesPeople,
     documented,
 )
 from fairmatch.learning.learners import (
@@ -26,10 +28,9 @@ from fairmatch.learning.learners import (
     check_columns,
     fresh,
 )
-from fairmatch.learning.reading import Columns, EncodedTable, SmallGroups, encoded, labels_of
+from fairmatch.learning.reading import EncodedTable, encoded, labels_of
 from fairmatch.learning.smoothing import smoother
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import read_criterion
@@ -127,7 +128,7 @@ class AlignmentScorer:
 
 
 @dataclass(eq=False, repr=False)
-class AlignedModel(Wrapper):
+class AlignedModel(Wrapper, ChoosesWeight):
     """A wrapper that fits a model once, and one adjustment of its scores per strength.
 
     Parameters
@@ -162,20 +163,8 @@ class AlignedModel(Wrapper):
     estimator: Any
     _: KW_ONLY
     strength: float | Sequence[float] = 1.0
-    given: str | Sequence[str] | None = None
     prefit: bool = False
     cv: Any = 3
-    max_gap: float | None = None
-    gap_measure: str | None = None
-    validation_size: float = 0.2
-    confidence: float | None = None
-    scoring: Any = None
-    strict: bool = False
-    sensitive_column: Columns = None
-    sensitive_at_prediction: bool = True
-    small_groups: SmallGroups = "warn"
-    unknown: str = "ignore"
-    random_state: Any = None
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
@@ -260,7 +249,7 @@ class ModelScorer:
 
 
 @dataclass(eq=False, repr=False)
-class SmoothedModel(Wrapper):
+class SmoothedModel(Wrapper, ChoosesWeight, MatchesPeople):
     """A wrapper that fits one model per fairness weight, on smoothed scores.
 
     All models share the out-of-fold scores and the matching.
@@ -283,25 +272,8 @@ class SmoothedModel(Wrapper):
 
     estimator: Any
     _: KW_ONLY
-    fairness_weight: float | Sequence[float] = 1.0
-    transport: str | Matcher = "marginal"
     score_weight: float = 5.0
-    reference: Any = None
-    given: str | Sequence[str] | None = None
-    similarity: Any = None
-    match_rows: int | str | None = "auto"
     cv: Any = 3
-    max_gap: float | None = None
-    gap_measure: str | None = None
-    validation_size: float = 0.2
-    confidence: float | None = None
-    scoring: Any = None
-    strict: bool = False
-    sensitive_column: Columns = None
-    sensitive_at_prediction: bool = True
-    small_groups: SmallGroups = "warn"
-    unknown: str = "ignore"
-    random_state: Any = None
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
@@ -523,7 +495,6 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
 
     _several: ClassVar[bool] = True
 
-    score_weight: float = 5.0
     criterion: str = "demographic_parity"
     scoring: Any = "accuracy"
     calibrate: bool = False
