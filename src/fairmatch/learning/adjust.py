@@ -5,14 +5,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import wasserstein_distance
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
@@ -34,6 +33,8 @@ from fairmatch.learning.reading import (
 )
 from fairmatch.learning.saving import plain_label, read_json, refuse_half_characters
 from fairmatch.learning.vectors import VectorAlignment
+from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.registry import MEASURES, Measure
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -56,8 +57,8 @@ from fairmatch.people.groups import (
 )
 from fairmatch.people.outcome import (
     NUMBER,
+    class_outcome,
     is_vectors,
-    largest_class,
     read_class_scores,
     read_vectors,
 )
@@ -282,11 +283,12 @@ def _least_strength(
     if isinstance(part, VectorAlignment):
         strengths = np.arange(21) / 20.0
         advice = "Use decisions='threshold', or allow a larger "
-        gap = _gap_of_classes(part, people, scores)
+        gap = _gap_of_scores(part, people, scores, MEASURES["demographic_parity_gap"])
     elif part.scale == "probability":
         gap = _gap_of_decisions(part, people, scores)
     else:  # a distance falls as the strength grows
-        gap, falls = _distance(part, people, scores), True
+        gap = _gap_of_scores(part, people, scores, MEASURES["wasserstein_parity_gap"])
+        falls = True
     gaps = cache(lambda place: gap(float(strengths[place])))
     places = range(len(strengths))
     if falls:
@@ -304,20 +306,16 @@ def _least_strength(
     return float(strengths[place])
 
 
-def _gap_of_classes(
-    part: VectorAlignment, people: People, scores: FloatArray
+def _gap_of_scores(
+    part: Alignment | VectorAlignment, people: People, scores: FloatArray, measure: Measure
 ) -> Callable[[float], float]:
-    """Return the largest difference of the rates of a class, as a function of the strength."""
-    codes, mass = people.groups.codes, people.mass
-    members = [people.groups.rows(code) for code in range(people.groups.n_groups)]
+    """Return a gap of the adjusted scores, as a function of the strength."""
+    outcome = class_outcome(range(scores.shape[1])) if scores.ndim == 2 else NUMBER
+    settings = Settings(outcome=outcome)
 
     def gap(strength: float) -> float:
-        decided = largest_class(part.move(scores, codes, strength))
-        rates = [
-            np.bincount(decided[rows], mass[rows], minlength=scores.shape[1]) / mass[rows].sum()
-            for rows in members
-        ]
-        return float(np.ptp(rates, axis=0).max())
+        moved = part.move(scores, people.groups.codes, strength)
+        return measure.value(ScoredPeople(people, moved, settings))
 
     return gap
 
@@ -344,22 +342,6 @@ def _gap_of_decisions(
         return float(1.0 - below[bisect_left(range(len(ordered)), True, key=accepted)])
 
     return lambda strength: float(np.ptp([rate(code, strength) for code in range(len(sides))]))
-
-
-def _distance(part: Alignment, people: People, scores: FloatArray) -> Callable[[float], float]:
-    """Return the largest Wasserstein distance of two groups, as a function of the strength."""
-    members = [people.groups.rows(code) for code in range(people.groups.n_groups)]
-
-    def distance(strength: float) -> float:
-        moved = part.move(scores, people.groups.codes, strength)
-        sides = [
-            (moved[rows], None if people.weights is None else people.mass[rows]) for rows in members
-        ]
-        return max(
-            float(wasserstein_distance(a[0], b[0], a[1], b[1])) for a, b in combinations(sides, 2)
-        )
-
-    return distance
 
 
 # Rates are quotients of sums of weights, so two rates that differ by less than this are equal.
@@ -654,7 +636,7 @@ class _File(_Saved, kw_only=True):
 
     version: int
     decisions: Literal["align", "threshold"]
-    several_classes: bool = False
+    several_classes: bool
     pooled: tuple[Any, ...]
     given: Given | None = None
     pooling: tuple[Annotated[int, msgspec.Meta(ge=0, lt=2**31)], ...] = ()
