@@ -949,7 +949,7 @@ class Reader:
         for name in ("groups", "attributes", "pooled", "unknown", "n_unknown", "n_features_in"):
             setattr(self, f"{name}_", getattr(known, name))
         self.feature_names_in_ = names
-        # False where the groups were probabilities. Files of earlier versions lack it.
+        # False where the groups were probabilities.
         self.at_prediction = known.at_prediction and self.at_prediction
         encoder = facts["encoder"]
         self.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
@@ -976,7 +976,7 @@ class _Facts(msgspec.Struct):
     n_unknown: Annotated[int, msgspec.Meta(ge=0)]
     n_features_in: Annotated[int, msgspec.Meta(ge=1, le=_MOST_COLUMNS)]
     feature_names_in: list[str] | None
-    at_prediction: bool = True
+    at_prediction: bool
     classes: _Labels | None = None
     target: _Target | None = None
 
