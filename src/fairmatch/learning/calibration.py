@@ -11,18 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
 from fairmatch.exceptions import ModelFileError
-from fairmatch.learning.reading import Reader
+from fairmatch.learning.reading import Reader, labels_of
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
     check_length,
     check_number,
-    read_labels,
     read_scores,
-    read_weights,
     refuse_other_order,
 )
-from fairmatch.people.groups import read_groups
+from fairmatch.people.people import People, read_people
 
 # The scores of a side of the threshold are cut into at most so many bins of so many people. With
 # fewer people they stay as they are.
@@ -84,7 +82,9 @@ class ScoreCalibration:
         return [[own.tolist() for own in knots] for knots in self.maps.values()]
 
     @classmethod
-    def restored(cls, facts: Any, labels: Sequence[Any]) -> ScoreCalibration:
+    def restored(
+        cls, facts: Any, labels: Sequence[Any], attributes: tuple[str, ...] = ()
+    ) -> ScoreCalibration:
         """Return the calibration of `facts`; raise if they are damaged."""
         try:
             maps = [tuple(np.array(own, dtype=np.float64) for own in knots) for knots in facts]
@@ -95,7 +95,7 @@ class ScoreCalibration:
             named = dict(zip(labels, maps, strict=True))
         except (TypeError, ValueError) as error:
             raise ModelFileError(f"The file is damaged: calibration ({error}).") from error
-        return cls(0.5, named)
+        return cls(0.5, named, attributes)
 
 
 def fit_calibration(
@@ -163,32 +163,29 @@ def fit_calibration(
         sample_weight=sample_weight,
     )  # fmt: skip
     values = read_scores(scores)
-    positive = read_labels(y_true, n_rows=len(values), pos_label=pos_label)
-    weights = read_weights(sample_weight, n_rows=len(values))
-    groups = read_groups(sensitive_features, n_rows=len(values))
-    maps = fit_maps(values, positive, groups.codes, groups.labels, weights, float(threshold))
-    return ScoreCalibration(float(threshold), maps, groups.attributes)
+    people = read_people(
+        sensitive_features,
+        n_rows=len(values),
+        y=y_true,
+        pos_label=pos_label,
+        sample_weight=sample_weight,
+    )
+    return calibrate(people, values, float(threshold))
 
 
-def fit_maps(
-    scores: FloatArray,
-    positive: BoolArray,
-    codes: NDArray[Any],
-    labels: Sequence[Any],
-    weights: FloatArray | None,
-    threshold: float = 0.5,
-) -> dict[Any, tuple[FloatArray, FloatArray]]:
-    """Return the knots of every group's map, by the label of its code."""
+def calibrate(people: People, scores: FloatArray, threshold: float = 0.5) -> ScoreCalibration:
+    """Return the calibration of people's scores by their groups."""
+    positive, mass = labels_of(people).positive, people.mass
     sides = (0.0, np.nextafter(threshold, 0.0)), (threshold, 1.0)
-    mass = np.ones(len(scores)) if weights is None else weights
-    maps = {}
-    for code, label in enumerate(labels):
+    maps: dict[Any, Any] = {}
+    for code, label in enumerate(people.groups.labels):
         knots = []
         for side, ends in enumerate(sides):
-            rows = np.flatnonzero((codes == code) & ((scores >= threshold) == bool(side)))
+            inside = people.groups.is_group(code) & ((scores >= threshold) == bool(side))
+            rows = np.flatnonzero(inside)
             knots.append(_knots(scores[rows], positive[rows], mass[rows], ends))
         maps[label] = tuple(np.concatenate(own) for own in zip(*knots, strict=True))
-    return maps  # type: ignore[return-value]
+    return ScoreCalibration(threshold, maps, people.groups.attributes)
 
 
 def _knots(

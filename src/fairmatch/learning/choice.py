@@ -27,7 +27,7 @@ from fairmatch.exceptions import (
     SmallGroupWarning,
     notify,
 )
-from fairmatch.learning.calibration import ScoreCalibration, fit_maps
+from fairmatch.learning.calibration import calibrate
 from fairmatch.learning.reading import (
     Reader,
     dealt,
@@ -889,24 +889,20 @@ class Trials:
         names = [f"{groups.labels[code]!r} ({int(sizes[code]):,} rows)" for code in pair]
         return f"the gap is that between {names[0]} and {names[1]}"
 
-    def calibration(self, scores: FloatArray, rows: Any = slice(None)) -> ScoreCalibration:
-        """Return the calibration of scores, from some of the rows."""
-        labels: tuple[Any, ...] = (None,)
-        codes: NDArray[Any] = np.zeros(len(self.people), dtype=np.intp)
-        weights = self.people.weights
+    @property
+    def calibrated(self) -> People:
+        """The people by whose groups scores are calibrated: one group if a model sees none."""
+        people = replace(self.people, table=None)
         if self.reader.at_prediction:
-            labels, codes = self.reader.groups_, self.people.groups.codes
-        return ScoreCalibration(0.5, fit_maps(
-            scores[rows], labels_of(self.people).positive[rows], codes[rows], labels,
-            None if weights is None else weights[rows],
-        ))  # fmt: skip
+            return people
+        return replace(people, groups=Groups(np.zeros(len(people), dtype=np.intp), (None,)))
 
     def calibrated_error(self, given: FloatArray) -> float:
         """Return the largest calibration error of a group; each half is calibrated on the other."""
-        scores = given.copy()
+        scores, people = given.copy(), self.calibrated
         for rest, test in crossed_folds(self.people, 2, 0):
-            own = self.people.groups.codes[test] if self.reader.at_prediction else None
-            scores[test] = self.calibration(given, rest).moved(given[test], own)
+            learned = calibrate(people.take(rest), given[rest])
+            scores[test] = learned.moved(given[test], people.groups.codes[test])
         return _calibration(scores, self.people)["calibration_error"]
 
     def final(self, weight: float) -> Any:
@@ -993,7 +989,7 @@ def choose_model(
     if model.calibrate:
         scored = [trials.scored[weight] for weight in trials.weights]
         trials.curve["calibrated_error"] = list(map(trials.calibrated_error, scored))
-        found["calibration_"] = trials.calibration(scored[place])
+        found["calibration_"] = calibrate(trials.calibrated, scored[place])
     return final, found
 
 

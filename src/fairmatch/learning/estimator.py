@@ -530,8 +530,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         scorer = self._restore(content, facts, reader)
         known = {**reader.attributes(), **scorer.attributes(), "fairness_weight_": weight}
         if self.calibrate:
-            labels = reader.groups_ if reader.at_prediction else (None,)
-            known["calibration_"] = ScoreCalibration.restored(facts.get("calibration"), labels)
+            own = (reader.groups_, reader.attributes_) if reader.at_prediction else ((None,),)
+            known["calibration_"] = ScoreCalibration.restored(facts.get("calibration"), *own)
         self._adopt(known)
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> Scorer:
