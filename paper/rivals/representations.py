@@ -789,8 +789,8 @@ class RepresentationClassifier(FairClassifier):
     def _reader(self) -> Reader:
         return replace(self._chosen._reader(), who=type(self).__name__, needs_labels=True)
 
-    def _inputs(self, X: Any, sensitive_features: ArrayLike | None, where: str = "predict") -> Read:
-        return read_encoded(self, X, sensitive_features, where)
+    def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Read:
+        return read_encoded(self, X, sensitive_features, "predict")
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         self._chosen._check(weights, coupling)

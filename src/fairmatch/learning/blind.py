@@ -139,10 +139,8 @@ class BlindScorer:
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the moved score of every row."""
-        raw, own = inputs.scored(self.learner, self.model), self.groups
-        if id(own) not in inputs._scored:
-            inputs._scored[id(own)] = own, own.masses(inputs.table)
-        masses = inputs._scored[id(own)][1]
+        raw = inputs.scored(self.learner, self.model)
+        masses = inputs.once(self.groups, self.groups.masses)
         if isinstance(self.rule, ClassOffsets):
             return self.rule.move_members(raw, _members(masses, self.rule.conditions))
         return self.rule.move(raw, masses[:, self.classes])
@@ -204,10 +202,6 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         The multipliers, or the offsets of several classes.
     classes_ : array of shape (n_classes,)
         The labels; the second of two is the positive one.
-    groups_ : tuple
-        Labels of the groups.
-    n_unknown_ : int
-        Number of training rows without a group.
     fairness_weight_ : float
         The strength that the model was fitted with.
     path_ : FairnessPath

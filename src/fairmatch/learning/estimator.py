@@ -478,14 +478,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     # New rows
 
-    def _inputs(self, X: Any, sensitive_features: ArrayLike | None, where: str = "predict") -> Any:
+    def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Any:
         """Return what the learner sees of new rows; all models of one reader see the same."""
         check_is_fitted(self)
         refuse_records(X)
         # Compare the column names with those in fit, as scikit-learn does. Encoders do so too.
         if self.reader_.encoder_ is None and table_width(X) == self.reader_.n_features_in_:
             validate_data(self, X, skip_check_array=True, reset=False)
-        return self.reader_.inputs(*self.reader_.read_new(X, sensitive_features, where))
+        return self.reader_.inputs(*self.reader_.read_new(X, sensitive_features))
 
     def _scores(self, inputs: Any) -> FloatArray:
         """Return the scores of rows that `_inputs` has read."""
@@ -669,6 +669,13 @@ def _is_inside(module: str) -> bool:
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     """A classifier of two classes, or of more where the method allows it.
+
+    Parameters
+    ----------
+    calibrate : bool, default=False
+        Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
+        decision changes, so a bound on decisions still holds. With a bound on scores it raises an
+        error. ``sensitive_at_prediction=False`` has one map for everybody.
 
     Attributes
     ----------

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -355,11 +356,15 @@ class SeenRows:
         strata = None if self.strata is None else self.strata[rows]
         return SeenRows(_safe_indexing(self.table, rows), codes, strata)
 
-    def scored(self, learner: Learner, model: Any) -> FloatArray:
-        """Return the scores of a model, which are computed only once per model."""
+    def once(self, model: Any, scored: Callable[[Any], FloatArray]) -> FloatArray:
+        """Return what a model says about the table, which is computed only once per model."""
         if id(model) not in self._scored:
-            self._scored[id(model)] = model, learner.raw(model, self.table)
+            self._scored[id(model)] = model, scored(self.table)
         return self._scored[id(model)][1]
+
+    def scored(self, learner: Learner, model: Any) -> FloatArray:
+        """Return the scores of a model."""
+        return self.once(model, partial(learner.raw, model))
 
 
 @dataclass(eq=False)

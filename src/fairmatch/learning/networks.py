@@ -906,10 +906,6 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         trains it on all rows in the same way. If no model is within the bound, the fairest is kept,
         with a warning. A model that accepts nearly everybody or nearly nobody is kept only if no
         other qualifies.
-    calibrate : bool, default=False
-        Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
-        decision changes, so a bound on decisions still holds. With a bound on scores it raises an
-        error. ``sensitive_at_prediction=False`` has one map for everybody.
 
     Attributes
     ----------

@@ -211,7 +211,7 @@ def table_width(X: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool = True) -> Groups:
+def settle_small_groups(groups: Groups, small_groups: SmallGroups) -> Groups:
     """Return the groups to learn with: small ones are pooled, kept apart, or refused.
 
     Examples
@@ -219,7 +219,7 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
     >>> groups = read_groups(["a"] * 40 + ["b"] * 30 + ["c"])
     >>> settle_small_groups(groups, "ignore").apart
     (2,)
-    >>> settle_small_groups(groups, ("pool", 31), warn=False).labels
+    >>> settle_small_groups(groups, ("pool", 31)).labels
     ('a', 'other')
     """
     way, least = read_small_groups(small_groups)
@@ -251,7 +251,7 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
             parameter="small_groups",
         )
     tiny = [code for code in groups.small(SMALL) if code not in groups.apart]
-    if warn and tiny:
+    if tiny:
         advice = "Pool them with others (small_groups='pool')"
         if way == "pool":
             others = np.delete(groups.sizes(), [*tiny, *groups.apart])

@@ -787,10 +787,6 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda; 0 is plain LightGBM. With ``max_gap``, a
         list of weights to choose from; a single number then leaves the weights to the method.
-    calibrate : bool, default=False
-        Whether to calibrate the scores by group on held-out rows, as `fit_calibration` does. No
-        decision changes, so a bound on decisions still holds. With a bound on scores it raises an
-        error. ``sensitive_at_prediction=False`` has one map for everybody.
 
     Attributes
     ----------
