@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.estimator import FairClassifier, FairEstimator
+from fairmatch.learning.estimator import FairClassifier, FairEstimator, MatchesPeople
 from fairmatch.learning.networks import (
     MIN_WIDTH,
     Batch,
@@ -599,7 +599,7 @@ def _shifts(people: People, coupling: Coupling) -> tuple[Sides, Sides]:
     return tuple(points), tuple(shifts)
 
 
-class TransportRepairTransformer(FairTransformer):
+class TransportRepairTransformer(MatchesPeople, FairTransformer):
     r"""Both groups, moved to their common barycenter (Gordaliza et al., 2019).
 
     People are matched by optimal transport on their features. Every row then moves towards the
@@ -648,7 +648,7 @@ class TransportRepairTransformer(FairTransformer):
     _curve_weights: ClassVar[tuple[float, ...]] = REPAIR_AMOUNTS
     _weight_name: ClassVar[str | None] = "amount"
     _weight_range: ClassVar[str] = "[0, 1]"
-    _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     ``_sees``, ``_encoder()`` or ``_reader()``
         What the learner sees of a table: see `Reader`.
     ``_maps`` and ``_unseen_scores(people)``
-        How people may be matched, for methods with ``_matches = True``.
+        How people may be matched, for methods that are also `MatchesPeople`.
     ``_restore(content, facts, reader)`` and ``_state_file``
         The scorer of a saved state, which the scorer's method ``state()`` returned. Or
         ``_save_instead``: what to do instead of saving the model.
@@ -210,11 +210,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _choosing: bool = False
     # Whether groups may be probabilities.
     _estimated: ClassVar[bool] = False
-    # Whether people are matched, and what the learner sees.
-    _matches: ClassVar[bool] = False
-    _maps: ClassVar[tuple[str, ...]] = ("marginal", "joint")
-    # Whether a matcher with a ``batch_size`` matches anew in every step of the training.
-    _matches_anew: ClassVar[bool] = False
+    # What the learner sees.
     _sees: ClassVar[str] = "numbers"
     # The advice if `save` cannot write the model. None if it can, into `_state_file`.
     _save_instead: ClassVar[str | None] = None
@@ -229,17 +225,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     calibrate: bool = False
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
-    reference: Any = None
     given: Any = None
     similarity: Any = None
-    match_rows: int | str | None = "auto"
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
     small_groups: SmallGroups = "warn"
     unknown: str = "ignore"
     random_state: Any = None
     encoder: Any = "table"
-    transport: Any = "marginal"
 
     reader_: Reader
     fairness_weight_: float
@@ -387,9 +380,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 "Pass a name, or a list of names.",
                 parameter="given",
             )
-        if self._matches:
-            self._transport().check(coupling)
-        elif coupling is not None:
+        if coupling is not None and not isinstance(self, MatchesPeople):
             raise CouplingError(
                 f"A coupling was given, but {type(self).__name__} does not match people. Leave "
                 "coupling out."
@@ -426,37 +417,17 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Return what trains scorers when they are asked for."""
         return Prepared(lambda weights: self._learn(people, weights, coupling))
 
-    def _transport(self) -> Transport:
-        """Return how people are matched, for methods that match."""
-        return Transport(
-            self.transport,
-            self._outcome,
-            self.criterion,
-            self.reference,
-            names=self._maps,
-            unseen=self._unseen_scores,
-            fresh=self._matches_anew,
-            match_rows=self.match_rows,
-            random_state=self.random_state,
-        )
-
-    def _unseen_scores(self, people: People) -> FloatArray:
-        """Return scores by models that have not seen the row, for the map "predicted"."""
-        raise NotImplementedError
-
     def _penalty(self, people: People, coupling: Coupling | None) -> Any:
         """Return the penalty on these people, which knows whom it compares."""
-        return self._transport().penalty(people, coupling)
+        raise NotImplementedError
 
     def _match(self, people: People) -> Coupling:
         """Return a matching of held-out people, for the matched gap."""
-        if not self._matches:
-            raise InputError(
-                f"{type(self).__name__} matches nobody, so matched_parity_gap cannot be its "
-                "gap_measure. Choose another gap_measure.",
-                parameter="gap_measure",
-            )
-        return self._transport().match(people)
+        raise InputError(
+            f"{type(self).__name__} matches nobody, so matched_parity_gap cannot be its "
+            "gap_measure. Choose another gap_measure.",
+            parameter="gap_measure",
+        )
 
     def _fitted(self, weight: float, known: dict[str, Any]) -> Self:
         """Return a copy with this weight and with these learned attributes."""
@@ -541,13 +512,48 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatchesPeople(FairEstimator):
-    """The parameters of estimators that match people."""
+    """Estimators that match people, with the parameters of the matching."""
+
+    _estimated: ClassVar[bool] = True
+    _searches: ClassVar[bool] = True
+    # The names of the maps that ``transport`` may be.
+    _maps: ClassVar[tuple[str, ...]] = ("marginal", "joint")
+    # Whether a matcher with a ``batch_size`` matches anew in every step of the training.
+    _matches_anew: ClassVar[bool] = False
 
     transport: str | Matcher = "marginal"
     fairness_weight: float | Sequence[float] = 1.0
     reference: Any = None
     similarity: Any = None
     match_rows: int | str | None = "auto"
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        self._transport().check(coupling)
+
+    def _transport(self) -> Transport:
+        """Return how people are matched."""
+        return Transport(
+            self.transport,
+            self._outcome,
+            self.criterion,
+            self.reference,
+            names=self._maps,
+            unseen=self._unseen_scores,
+            fresh=self._matches_anew,
+            match_rows=self.match_rows,
+            random_state=self.random_state,
+        )
+
+    def _unseen_scores(self, people: People) -> FloatArray:
+        """Return scores by models that have not seen the row, for the map "predicted"."""
+        raise NotImplementedError
+
+    def _penalty(self, people: People, coupling: Coupling | None) -> Any:
+        return self._transport().penalty(people, coupling)
+
+    def _match(self, people: People) -> Coupling:
+        return self._transport().match(people)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

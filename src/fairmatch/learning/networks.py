@@ -763,7 +763,7 @@ def train_networks(
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(ChoosesWeight, MatchesPeople):
+class NetworkEstimator(ChoosesWeight):
     """Estimators that train networks.
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. Its `_penalty` returns a matched
@@ -792,8 +792,6 @@ class NetworkEstimator(ChoosesWeight, MatchesPeople):
     _state_file: ClassVar[str] = FILE
     _maps: ClassVar[tuple[str, ...]] = ("predicted", "marginal", "joint")
     _matches_anew: ClassVar[bool] = True
-    # Whether the models that ``max_gap`` chooses from continue one plain network.
-    _continues: ClassVar[bool] = False
 
     estimator: NeuralNetwork | None = None
     _: KW_ONLY
@@ -832,8 +830,9 @@ class NetworkEstimator(ChoosesWeight, MatchesPeople):
                 start=start,
             )
 
-        if not (self._choosing and self._continues):
+        if not self._choosing:
             return Prepared(train)
+        # The models that ``max_gap`` chooses from continue one plain network.
         plain = cache(lambda: train([0.0])[0])
 
         def follow(weights: Sequence[float]) -> list[NetworkScorer]:
@@ -879,7 +878,7 @@ class NetworkEstimator(ChoosesWeight, MatchesPeople):
 
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class FTMClassifier(NetworkEstimator, FairClassifier):
+class FTMClassifier(NetworkEstimator, MatchesPeople, FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
@@ -932,11 +931,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     (3, 2)
     """
 
-    _matches: ClassVar[bool] = True
-    _estimated: ClassVar[bool] = True
     _several: ClassVar[bool] = True
-    _searches: ClassVar[bool] = True
-    _continues: ClassVar[bool] = True
 
     criterion: str = "demographic_parity"
     scoring: Any = "accuracy"
@@ -945,7 +940,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
 
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class FTMRegressor(NetworkEstimator, FairRegressor):
+class FTMRegressor(NetworkEstimator, MatchesPeople, FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
@@ -983,10 +978,5 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     >>> model.predict(X[:3], sensitive_features=german.sensitive_features[:3]).shape
     (3,)
     """
-
-    _matches: ClassVar[bool] = True
-    _estimated: ClassVar[bool] = True
-    _searches: ClassVar[bool] = True
-    _continues: ClassVar[bool] = True
 
     scoring: Any = "neg_root_mean_squared_error"

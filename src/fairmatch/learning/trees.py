@@ -599,7 +599,7 @@ class TreeScorer:
 
 
 @dataclass(eq=False, repr=False)
-class BoostedTrees(ChoosesWeight, MatchesPeople):
+class BoostedTrees(ChoosesWeight):
     """Estimators that grow a path of trees with one binning of the table.
 
     A subclass is also a `FairClassifier` or a `FairRegressor`. It names the class of its LightGBM
@@ -636,9 +636,7 @@ class BoostedTrees(ChoosesWeight, MatchesPeople):
 
     _sees: ClassVar[str] = "codes"
     _maps: ClassVar[tuple[str, ...]] = ("predicted", "marginal", "joint")
-    _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
-    _searches: ClassVar[bool] = True
     _cross_fits: ClassVar[bool] = True
     _lightgbm: ClassVar[type[Any]]
     # Folds of the scores that people are matched on, and the share of the rounds that these trees
@@ -759,7 +757,7 @@ class BoostedTrees(ChoosesWeight, MatchesPeople):
 
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class FTMBoostingClassifier(BoostedTrees, FairClassifier):
+class FTMBoostingClassifier(BoostedTrees, MatchesPeople, FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
     First, people of different groups are matched by optimal transport on an encoded copy of the
@@ -823,7 +821,6 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
 
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMClassifier
     _choice_weights: ClassVar[tuple[float, ...] | None] = BOOSTING_CHOICES
-    _matches: ClassVar[bool] = True
     _several: ClassVar[bool] = True
 
     criterion: str = "demographic_parity"
@@ -837,7 +834,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
 
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class FTMBoostingRegressor(BoostedTrees, FairRegressor):
+class FTMBoostingRegressor(BoostedTrees, MatchesPeople, FairRegressor):
     r"""Fairness Through Matching for a real target, by gradient-boosted trees.
 
     First, people of different groups are matched by optimal transport on an encoded copy of the
@@ -892,6 +889,5 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     """
 
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMRegressor
-    _matches: ClassVar[bool] = True
 
     scoring: Any = "neg_root_mean_squared_error"

@@ -89,11 +89,11 @@ class Wrapper(FairEstimator):
 
     def _encoder(self) -> TableEncoder | None:
         # The learner sees the table as it is; its numbers are for the matching.
-        return TableEncoder(missing="encode") if self._matches else None
+        return TableEncoder(missing="encode") if isinstance(self, MatchesPeople) else None
 
     def _reader(self) -> WholeTableReader:
         known = vars(super()._reader())
-        known |= {"optional": self._matches, "adds_groups": not self.prefit}
+        known |= {"optional": isinstance(self, MatchesPeople), "adds_groups": not self.prefit}
         return WholeTableReader(**known)
 
     def _learner(self) -> Learner:
@@ -261,14 +261,11 @@ class SmoothedModel(Wrapper, ChoosesWeight, MatchesPeople):
         other folds.
     """
 
-    _searches: ClassVar[bool] = True
     _cross_fits: ClassVar[bool] = True
     _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
     _save_instead: ClassVar[str | None] = (
         "Save model.estimator_, which is the whole model, with its own library."
     )
-    _matches: ClassVar[bool] = True
-    _estimated: ClassVar[bool] = True
 
     estimator: Any
     _: KW_ONLY
