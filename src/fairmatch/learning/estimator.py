@@ -239,14 +239,20 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     calibration_: ScoreCalibration | None = None
 
     def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy. An array as ``similarity`` may be large and is not copied."""
-        if not is_embedding(self.similarity):
-            return super().__sklearn_clone__()
-        bare = copy(self)
-        bare.similarity = None
-        found = clone(bare)
-        found.similarity = self.similarity
+        """Return an unfitted copy."""
+        own = self._copied()
+        bare: Any = copy(self)
+        vars(bare).update(dict.fromkeys(own))
+        found = super(FairEstimator, bare).__sklearn_clone__()
+        vars(found).update(own)
         return found
+
+    def _copied(self) -> dict[str, Any]:
+        """Return the parameters of a copy that are not clones.
+
+        An array as ``similarity`` may be large, so it is the same.
+        """
+        return {"similarity": self.similarity} if is_embedding(self.similarity) else {}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from fairmatch.exceptions import GroupError, InputError, LabelError
@@ -59,22 +58,10 @@ class Wrapper(FairEstimator):
     cv: Any = 3
     prefit: bool = False
 
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy; with ``prefit=True`` the inner model is not copied.
-
-        A clone of the inner model would be unfitted, and such a wrapper needs it fitted.
-        """
-        parameters = {
-            name: value if name == "similarity" else clone(value, safe=False)
-            for name, value in self.get_params(deep=False).items()
-            if name != "estimator"
-        }
+    def _copied(self) -> dict[str, Any]:
+        # A clone of the inner model would be unfitted, and with prefit=True it must be fitted.
         inner = self.estimator if self.prefit is True else fresh(self.estimator)
-        copied = type(self)(inner, **parameters)
-        for name in ("_metadata_request", "_sklearn_output_config"):
-            if name in vars(self):
-                setattr(copied, name, clone(vars(self)[name], safe=False))
-        return copied
+        return {**super()._copied(), "estimator": inner}
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags, with those of the wrapped model about its tables."""
