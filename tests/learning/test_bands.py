@@ -5,9 +5,18 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from fairmatch import FTMBoostingClassifier, QuantileAlignmentClassifier, bands, load
+from fairmatch import (
+    FTMBoostingClassifier,
+    MatchSmoothingClassifier,
+    QuantileAlignmentClassifier,
+    bands,
+    load,
+)
 from fairmatch.exceptions import InputError, ModelFileError
 from fairmatch.measures import gap_table, generalized_parity_gap
 
@@ -77,3 +86,12 @@ def test_columns_are_cut_into_bands(tmp_path):
     file.write_text(file.read_text().replace('"edges"', '"cuts"'))
     with pytest.raises(ModelFileError):
         load(tmp_path / "model")
+
+
+def test_wrapped_people_are_not_matched_on_the_number_behind_their_bands():
+    X, y, age = table(300)
+    learner = make_pipeline(ColumnTransformer([("u", "passthrough", ["u"])]), LogisticRegression())
+    model = MatchSmoothingClassifier(learner, sensitive_column={"age": [45]})
+    same_bands = np.where(age < 45, 20.0, 60.0)
+    found = [clone(model).fit(X.assign(age=number), y).targets_ for number in (age, same_bands)]
+    assert_array_equal(*found)

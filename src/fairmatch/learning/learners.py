@@ -403,14 +403,10 @@ class WholeTableReader(Reader):
         return table, codes
 
     def fit_encoder(self, table: Table) -> Points:
-        """Return the table as points, or points without columns if nobody is matched."""
-        return self.points(table) if self.encoder is None else super().fit_encoder(table)
-
-    def points(self, table: Table) -> Points:
-        """Return a table as points, without columns if nobody is matched."""
+        """Return what describes people as points, or points without columns to match nobody on."""
         if self.encoder is None:
             return read_points(np.empty((len(table), 0)))
-        return super().points(self.described(table))
+        return super().fit_encoder(self.described(table))
 
     def described(self, table: Table) -> Table:
         """Return the columns that describe people, without those of their groups."""

@@ -707,12 +707,6 @@ class Reader:
 
     # Any rows, as in training
 
-    def points(self, table: Table) -> Points:
-        """Return a table as points."""
-        if isinstance(self.encoder_, TableEncoder):
-            return self.encoder_.to_points(table)
-        return read_points(self.numbers(table))
-
     def numbers(self, table: Table) -> FloatArray:
         """Return a table as numbers, with one column for every level of a category."""
         given: Any = table if isinstance(self.encoder_, TableEncoder) else table.native
