@@ -216,7 +216,7 @@ def test_facts_are_read_back():
     ("change", "error", "words"),
     [
         ({"y_scores": {"a": [0.5] * 4}}, InputError, "at least one other model"),
-        ({"gap_measure": "nonsense"}, InputError, "is not one of"),
+        ({"gap_measure": "nonsense"}, InputError, "must be one of"),
         ({"margin": -1.0}, InputError, "margin"),
         ({"confidence": 95}, InputError, "confidence"),
         (

@@ -64,7 +64,7 @@ def test_a_model_that_selects_nobody_does_not_pass(case):
     model, X, y, group = case
     with pytest.raises(AssertionError, match="Nobody is selected"):
         assert_gap(model, X, y, sensitive_features=group, threshold=1.0)
-    with pytest.raises(InputError, match="gate='upper limit'"):
+    with pytest.raises(InputError, match="got 'upper limit'"):
         assert_gap(model, X, y, sensitive_features=group, gate="upper limit")
 
 

@@ -257,7 +257,7 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     assert Audit.from_json(out.read_text()).n_rows == 6000
     assert json.loads(out.read_text())["provenance"]["source"].endswith("(4 files)")
     assert main([*asked, "--weight", "age"]) == 2
-    assert "weight_kind='counts'" in capsys.readouterr().err
+    assert "--weight-kind counts" in capsys.readouterr().err
     assert main([asked[0], str(folder / "part0.parquet"), *asked[1:]]) == 2
     assert "audited alone" in capsys.readouterr().err
 

@@ -191,7 +191,7 @@ def test_models_are_compared_by_their_order(hours):
         ({"threshold": 0.3}, "threshold=0.3"),
         ({"outcome": "hired"}, "outcome='hired'"),
         ({"pos_label": "yes"}, "pos_label='yes'"),
-        ({"kind": "rank"}, "kind must be 'probability' or 'number'"),
+        ({"kind": "rank"}, "kind must be one of 'probability', 'number'"),
         ({"y_true": np.full(200, np.nan)}, "y_true has 200 missing"),
         ({"y_true": np.ones(3)}, "y_true has 3 rows"),
         ({"y_score": np.ones(3)}, "y_score has 3 rows"),

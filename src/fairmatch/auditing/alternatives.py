@@ -14,6 +14,7 @@ from fairmatch.measures.intervals import joined
 from fairmatch.measures.registry import Measure, of_averages
 from fairmatch.people.checks import (
     FloatArray,
+    check_choice,
     check_length,
     check_number,
     read_labels,
@@ -137,17 +138,9 @@ def find_alternatives(
             f"A search for alternatives needs a baseline and at least one other model; y_scores "
             f"holds {len(y_scores)}. Add the scores of another model."
         )
-    if favourable not in ("high", "low"):
-        raise InputError(
-            f"favourable must be 'high' or 'low', got {favourable!r}.", parameter="favourable"
-        )
     known = of_averages(decides=True)
-    if gap_measure not in known:
-        raise InputError(
-            f"gap_measure={gap_measure!r} is not one of the gaps. Choose one of "
-            f"{', '.join(known)}.",
-            parameter="gap_measure",
-        )
+    check_choice("favourable", favourable, ("high", "low"))
+    check_choice("gap_measure", gap_measure, known)
     measure = known[gap_measure]
     check_number("margin", margin, "[0, 1)")
     check_number("confidence", confidence, "(0.5, 1)")

@@ -512,7 +512,7 @@ def _open(
         outcome = first.words if outcome is None else outcome
     first_model, reference = next(iter(y_scores.values())), asked["reference"]
     is_number = hasattr(first_model, "predict") and is_regressor(first_model)
-    chosen = _selection(**rules) | {
+    chosen = read_selection(**rules) | {
         "favourable": favourable,
         "outcome": outcome,
         "kind": asked["kind"] or ("number" if is_number else "probability"),
@@ -566,14 +566,15 @@ def _open(
     return [_audited(roster, name, settings, scores, chances.get(name)) for name in scores]
 
 
-def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str, Any]:
+def read_selection(threshold: float | None, top: Any, score_range: Any) -> dict[str, Any]:
     """Return the settings that say who is selected, or raise if they contradict each other."""
     within = None
     if score_range is not None:
         ends = read_numbers(list(score_range), "score_range")
-        if len(ends) != 2:
+        if len(ends) != 2 or not (np.isfinite(ends).all() and ends[0] < ends[1]):
             raise InputError(
-                f"score_range must be two numbers, such as (1, 10), got {score_range!r}.",
+                "score_range must be the least and the greatest score, such as (1, 10), got "
+                f"{score_range!r}.",
                 parameter="score_range",
             )
         within = float(ends[0]), float(ends[1])

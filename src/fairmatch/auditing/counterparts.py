@@ -15,17 +15,12 @@ from numpy.typing import NDArray
 
 from fairmatch.exceptions import InputError
 from fairmatch.matching.network import cheapest_plan
-from fairmatch.people.checks import (
-    FloatArray,
-    check_count,
-    plain_value,
-)
+from fairmatch.people.checks import FloatArray, check_count, plain_value
 from fairmatch.people.columns import Column
 from fairmatch.people.encoding import Points, Table, TableEncoder
 from fairmatch.people.files import write_whole
-from fairmatch.people.groups import Groups
 from fairmatch.people.leaks import find_leaks
-from fairmatch.people.people import IndexArray
+from fairmatch.people.people import IndexArray, People
 
 Value = str | float | None
 # A prototype needs at least this many people, so that it shows no single person.
@@ -264,14 +259,10 @@ class Neighbourhood:
 
     Parameters
     ----------
-    table : Table
-        The features of the people.
-    groups : Groups
-        Their groups.
+    people : People
+        The people, with a table. Without ids they are called by their row numbers.
     scores, plain : array of shape (n_rows,)
         Their scores, and those of the plain model or None.
-    ids : sequence of str, optional
-        Their identifiers; by default row numbers.
     threshold : float or None
         The score at which decisions change; None for numeric predictions.
     high : bool
@@ -282,18 +273,17 @@ class Neighbourhood:
 
     def __init__(
         self,
-        table: Table,
-        groups: Groups,
+        people: People,
         scores: FloatArray,
         *,
         plain: FloatArray | None = None,
-        ids: Sequence[str] | None = None,
         threshold: float | None = 0.5,
         high: bool = True,
         outcome: str = "selected",
     ) -> None:
-        self.table, self.groups, self.scores, self.plain = table, groups, scores, plain
-        self.ids = None if ids is None else list(ids)
+        assert people.table is not None
+        self.table, self.groups, self.ids = people.table, people.groups, people.ids
+        self.scores, self.plain = scores, plain
         self.decides, self.threshold = threshold is not None, threshold or 0.0
         self.high, self.outcome = high, outcome
         # Of two groups: people of the second, their duals, the price of a score, and the partners.

@@ -10,11 +10,13 @@ from sklearn.base import is_regressor
 
 from fairmatch.auditing.audit import plain_model, predict_people, score_people
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
+from fairmatch.auditing.people import FAVOURED
 from fairmatch.exceptions import InputError
 from fairmatch.learning.reading import split_columns
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_choice,
     check_length,
     check_number,
     read_column,
@@ -24,6 +26,7 @@ from fairmatch.people.checks import (
 from fairmatch.people.encoding import Table
 from fairmatch.people.groups import read_groups
 from fairmatch.people.outcome import is_vectors, read_class_scores
+from fairmatch.people.people import People
 
 
 class Explainer(Neighbourhood):
@@ -60,27 +63,22 @@ class Explainer(Neighbourhood):
         pos_label: Any = 1,
     ) -> None:
         check_number("threshold", threshold, "[0, 1]")
-        if favourable not in ("high", "low"):
-            raise InputError(
-                f"favourable must be 'high' or 'low', got {favourable!r}.", parameter="favourable"
-            )
+        check_choice("favourable", favourable, FAVOURED)
         features, sensitive_features = split_groups(model, X, sensitive_features, "explain")
         table = Table(features)
         groups = read_groups(sensitive_features, n_rows=len(table), unknown="unknown")
         is_number = hasattr(model, "predict") and is_regressor(model)
         plain = plain_model(model) if plain is None else plain
-        names = None if ids is None else [str(one) for one in read_column(ids, "ids").tolist()]
+        names = None if ids is None else tuple(map(str, read_column(ids, "ids").tolist()))
         check_length(np.empty(len(table) if names is None else len(names)), len(table), "ids")
         given = X, sensitive_features, pos_label, is_number
         super().__init__(
-            table,
-            groups,
+            People(groups, table, ids=names),
             _scored(model, *given),
             plain=None if plain is None else _scored(plain, *given),
-            ids=names,
             threshold=None if is_number else float(threshold),
             high=favourable == "high",
-            outcome=outcome or ("selected" if favourable == "high" else "not flagged"),
+            outcome=outcome or FAVOURED[favourable],
         )
         check_length(self.scores, len(table), "model")
 

@@ -935,11 +935,11 @@ def remember_people(
     ``plain`` returns their scores by the model without a fairness constraint.
     """
     if people.table is not None:
-        own, deciding = (people.table, people.groups, scores), audit._deciding()
+        deciding = audit._deciding()
 
         def behind() -> Neighbourhood:
             known = None if plain is None else plain()
-            return Neighbourhood(*own, plain=known, ids=people.ids, **deciding)
+            return Neighbourhood(people, scores, plain=known, **deciding)
 
         _BEHIND[id(audit)] = cache(behind)
         finalize(audit, _BEHIND.pop, id(audit), None)
@@ -1086,9 +1086,8 @@ class Audit(JsonFacts):
             )
         labels = np.array([group.label for group in self.groups], dtype=object)
         groups = read_groups(labels[list(sample.group)], unknown="unknown")
-        rows = Table(pd.DataFrame(sample.columns))
-        scores = np.array(sample.scores)
-        return Neighbourhood(rows, groups, scores, ids=sample.ids, **self._deciding())
+        people = People(groups, Table(pd.DataFrame(sample.columns)), ids=sample.ids)
+        return Neighbourhood(people, np.array(sample.scores), **self._deciding())
 
     def _deciding(self) -> dict[str, Any]:
         return {

@@ -180,12 +180,6 @@ def audit_files(
     if favoured and len(attributes) == 1:  # else the name of a group lists several values
         values = first[attributes[0]]
         favoured = [find_value(values, written, "privileged") for written in favoured]
-    if by is not None and len(scores) > 1:
-        raise InputError(
-            f"by={by!r} was given with {len(scores)} models, but an audit by period is for one "
-            "model. Audit each model by itself.",
-            parameter="by",
-        )
     if by is not None:
         facts["by"] = _codes(first[by])
     if len(scores) > 1 and not steps:

@@ -117,13 +117,10 @@ def assert_gap(
 
     from fairmatch.auditing.audit import audit, class_table, score_people
     from fairmatch.auditing.explain import split_groups
-    from fairmatch.people.checks import check_number
+    from fairmatch.people.checks import check_choice, check_number
 
     check_number("max_gap", max_gap, "[0, inf)")
-    if gate not in MODES:
-        raise InputError(
-            f"gate={gate!r} is not one of {', '.join(map(repr, MODES))}.", parameter="gate"
-        )
+    check_choice("gate", gate, MODES)
     if not hasattr(model, "predict_proba"):
         raise InputError(
             f"assert_gap is for classifiers, but {type(model).__name__} has no predict_proba. "

@@ -76,8 +76,11 @@ def _table(
     codes = [code for code in groups.compared if data.sizes[code]]
     weights = {code: data.weights.take(groups.is_group(code)) for code in codes}
     total = sum(own.total for own in weights.values())
-    chosen = _rates(data, codes, data.selected)
-    scored = {} if scoring is None else _rates(data, codes, scoring[1])
+
+    def rates(hits: BoolArray) -> dict[int, Rate]:
+        return {code: own.rate(hits[groups.is_group(code)]) for code, own in weights.items()}
+
+    chosen, scored = rates(data.selected), {} if scoring is None else rates(scoring[1])
     most, large = data.base, [code for code in data.bases if code in codes]
     highest = max(large, key=lambda code: scored[code].share) if large and scored else None
     tests = {} if most is None else _tests(codes, chosen, most)
@@ -115,11 +118,6 @@ def _table(
         highest_scoring=None if highest is None else data.labels[highest],
         median_score=None if scoring is None else scoring[0],
     )
-
-
-def _rates(data: Audited, codes: list[int], hits: BoolArray) -> dict[int, Rate]:
-    members = {code: data.groups.is_group(code) for code in codes}
-    return {code: data.weights.take(rows).rate(hits[rows]) for code, rows in members.items()}
 
 
 def _ratio(rates: Mapping[int, Rate], code: int, most: int | None, confidence: float) -> Estimate:

@@ -279,7 +279,7 @@ class PairMatcher:
                 random=float(random[at].sum()),
                 share=float(costs[at].sum() / total) if total > 0.0 else 0.0,
             )
-            for name, at in self.sample.feature_groups.items()
+            for name, at in self.data.roster.feature_groups.items()
         ]
         return tuple(sorted(parts, key=lambda part: -part.cost))
 
@@ -423,7 +423,6 @@ def match_across(data: Audited, sample: Sample) -> dict[str, Pairs]:
         # Without labels: one matching by columns is enough to look at.
         people=People(groups.take(drawn), weight=weights),
         features=None if sample.features is None else sample.features[drawn],
-        feature_groups=sample.feature_groups,
     )
     found = join_pairs([PairMatcher(data, few, own) for own in codes])
     placed = {

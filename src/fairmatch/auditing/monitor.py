@@ -22,6 +22,7 @@ from fairmatch.measures.registry import Measure, of_averages
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_choice,
     check_count,
     check_length,
     check_number,
@@ -48,11 +49,7 @@ _STEPS, _PARTS = 5, np.arange(1.0, 65.0)[:, None] / 64.0
 def read_watched(measure: str) -> Measure:
     """Return a measure that can be monitored: a gap of decisions or of mean scores."""
     known = of_averages(decides=True) | of_averages(decides=False)
-    if measure not in known:
-        raise InputError(
-            f"measure={measure!r} cannot be monitored; choose one of {', '.join(known)}.",
-            parameter="measure",
-        )
+    check_choice("measure", measure, known)
     return known[measure]
 
 

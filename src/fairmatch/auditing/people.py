@@ -23,6 +23,7 @@ from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_choice,
     check_count,
     check_length,
     check_number,
@@ -59,13 +60,14 @@ from fairmatch.people.similarity import (
     read_similarity,
 )
 from fairmatch.people.strata import Codes, read_given
-from fairmatch.people.weights import KINDS, Weights, draw_people
+from fairmatch.people.weights import Weights, draw_people
 
 MANY_GROUPS = 50
 """With more groups than this, every group is compared with the reference group only."""
 
-# What people with the favourable outcome are called by default.
-_OUTCOMES = {"high": "selected", "low": "not flagged"}
+FAVOURED = {"high": "selected", "low": "not flagged"}
+"""What people with the favourable outcome are called by default, by the scores that are good."""
+
 _HALF = 0.5
 # Quantiles of a higher confidence, shared by many pairs, are lost to rounding.
 _SUREST = 0.999999
@@ -111,11 +113,8 @@ class AuditSettings:
         least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
         for name, limit in {**least, "random_state": 0}.items():
             check_count(name, getattr(self, name), limit)
-        choices = {"favourable": _OUTCOMES, "weight_kind": KINDS, "kind": OUTCOMES}
-        for name, allowed in choices.items():
-            if (own := getattr(self, name)) not in allowed:
-                words = " or ".join(map(repr, allowed))
-                raise InputError(f"{name} must be {words}, got {own!r}.", parameter=name)
+        check_choice("favourable", self.favourable, FAVOURED)
+        check_choice("kind", self.kind, OUTCOMES)
         if self.outcome is not None and not str(self.outcome).strip():
             raise InputError(
                 "outcome is empty. Name what happens to the selected, such as 'granted bail'.",
@@ -138,12 +137,6 @@ class AuditSettings:
                 "Leave one of the two out.",
                 parameter="score_range",
             )
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise InputError(
-                f"score_range must be the least and the greatest score, such as (1, 10), got "
-                f"({low:g}, {high:g}).",
-                parameter="score_range",
-            )
         if self.top is None and not low <= self.threshold <= high:
             raise InputError(
                 f"threshold={self.threshold:g} is not between {low:g} and {high:g}, the range of "
@@ -164,7 +157,7 @@ class AuditSettings:
         outcome, and "not flagged" takes its place.
         """
         if self.outcome is None or (self.favourable == "low" and self.outcome == "flagged"):
-            return _OUTCOMES[self.favourable]
+            return FAVOURED[self.favourable]
         return str(self.outcome).strip()
 
     def generator(self, *part: int) -> np.random.Generator:
@@ -370,7 +363,6 @@ class Sample:
     rows: IndexArray
     people: People
     features: FloatArray | None
-    feature_groups: dict[str, slice]
     _pairs: dict[tuple[int, int], SamplePair] = field(default_factory=dict)
 
     def pair(self, codes: tuple[int, int]) -> SamplePair:
@@ -491,7 +483,6 @@ class Roster:
                 rows=rows,
                 people=replace(people, weight=weights),
                 features=self.alike(rows) if self.is_described else None,
-                feature_groups=self.feature_groups if self.is_described else {},
             )
         return self._samples[n_sample]
 

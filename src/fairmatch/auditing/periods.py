@@ -18,7 +18,13 @@ from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import InputError
 from fairmatch.measures.contingency import holm
 from fairmatch.measures.registry import Measure, of_averages
-from fairmatch.people.checks import BoolArray, check_length, is_missing, read_column
+from fairmatch.people.checks import (
+    BoolArray,
+    check_length,
+    is_missing,
+    read_column,
+    sorted_values,
+)
 from fairmatch.people.strata import Codes
 
 _MOST_PERIODS = 100
@@ -45,10 +51,7 @@ def read_periods(by: Any, X: Any, n_rows: int) -> Codes:
     check_length(column, n_rows, "by")
     known = np.flatnonzero(~is_missing(column))
     values = column[known].tolist()
-    try:
-        levels = sorted(set(values))
-    except TypeError:  # words among numbers
-        levels = sorted(set(values), key=str)
+    levels = sorted_values(set(values))
     if not 1 < len(levels) <= _MOST_PERIODS:
         raise InputError(
             f"by has {len(levels)} different values, but an audit by period needs 2 to "

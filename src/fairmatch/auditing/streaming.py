@@ -19,10 +19,10 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.audit import audit_counts
+from fairmatch.auditing.audit import audit_counts, read_selection
 from fairmatch.auditing.facts import Audit
 from fairmatch.auditing.files import from_source
-from fairmatch.auditing.people import label_texts, read_top
+from fairmatch.auditing.people import label_texts
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import find_positive
@@ -436,13 +436,8 @@ def audit_dataset(
     joined = data.join()
     both = data.labels(pos_label)
     positive, notes = None if both is None else both[1], list[str]()
-    if (top := read_top(settings.pop("top", None))) is not None:
-        if settings.get("threshold") is not None:
-            raise InputError(
-                f"top={top} and threshold={settings['threshold']} were both given, but each says "
-                "who is selected. Leave one of them out.",
-                parameter="top",
-            )
+    chosen = read_selection(settings.get("threshold"), settings.pop("top", None), None)
+    if (top := chosen["top"]) is not None:
         settings["threshold"], told = data.cut(top, settings.get("favourable", "high"))
         notes.append(told)
     counted, *cells = data.count(settings.get("threshold") or 0.5)
