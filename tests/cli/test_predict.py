@@ -271,10 +271,17 @@ def test_identifiers_stay_as_they_are_written(people):
 
 
 def test_a_favoured_group_that_is_none_is_told(people, capsys):
-    people.assign(score=0.5).to_csv("p.csv", index=False)
-    asked = ["audit", "p.csv", "--score", "score", "--sensitive", "sex", "--privileged", "x"]
+    people.assign(score=0.5, other=0.5).to_csv("p.csv", index=False)
+    asked = ["audit", "p.csv", "--score", "score,other", "--sensitive", "sex", "--privileged", "x"]
     assert main(asked) == 2
     assert "--privileged: 'x' is not among the values of column 'sex'" in capsys.readouterr().err
+
+
+def test_a_favoured_group_needs_two_models(people, capsys):
+    people.assign(score=0.5).to_csv("p.csv", index=False)
+    asked = ["audit", "p.csv", "--score", "score", "--sensitive", "sex", "--privileged", "f"]
+    assert main(asked) == 2
+    assert "--privileged f was given for one model" in capsys.readouterr().err
 
 
 def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, capsys):

@@ -177,6 +177,12 @@ def audit_files(
             "decisions to flip. Leave it out.",
             parameter="privileged",
         )
+    if favoured and (len(scores) == 1 or steps):
+        raise InputError(
+            f"privileged={favoured} was given for one model, but flips are changes "
+            "of a decision from one model to another. Leave it out, or audit several models.",
+            parameter="privileged",
+        )
     if favoured and len(attributes) == 1:  # else the name of a group lists several values
         values = first[attributes[0]]
         favoured = [find_value(values, written, "privileged") for written in favoured]
