@@ -15,6 +15,10 @@ from fairmatch.exceptions import FairmatchError, InputError
         (InputError("max_gap must be", parameter="max_gap"), "--max-gap must be"),
         (InputError("random_state must be", parameter="random_state"), "--seed must be"),
         (InputError("X is too wide", parameter="X"), "X is too wide"),
+        (
+            InputError("strict must be set, as --strict.", parameter="strict"),
+            "--strict must be set, as --strict.",
+        ),
         (FairmatchError("Allow a larger max_gap."), "Allow a larger --max-gap."),
         (FairmatchError("Set small_groups='pool', or"), "Set --small-groups pool, or"),
         (FairmatchError("(small_groups=('pool', N) pools"), "(--small-groups pool,N pools"),

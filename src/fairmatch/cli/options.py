@@ -106,12 +106,13 @@ class Command(click.Command):
         text, parameter = str(error), (error.parameter or "").partition("[")[0]
         options = {own.name: own.opts[0] for own in self.params if own.param_type_name == "option"}
         option, typed = options.get(parameter, ""), self.typed(text)
-        # A list was given, and names the option; other values may be advice.
-        if not option or option in text or f"{parameter}=[" in text or typed.startswith(option):
+        if not option or typed.startswith(option):
             return typed
         if text.startswith(parameter):  # strict must be…
             return option + typed.removeprefix(parameter)
-        return f"{option}: {typed}"
+        # A list was given, and names the option; other values may be advice.
+        told = option in text or f"{parameter}=[" in text
+        return typed if told else f"{option}: {typed}"
 
     def typed(self, text: str) -> str:
         """Return a message in which parameters of Python are written as the options they are."""
