@@ -130,8 +130,8 @@ class OptimalTransportMatcher:
         if self.batch_size is not None and isinstance(self.block_size, int):
             raise InputError(
                 f"batch_size={self.batch_size} matches random batches and "
-                f"block_size={self.block_size} matches everybody in blocks; only one of them can "
-                "be given. Leave the other out."
+                f"block_size={self.block_size} matches everybody in blocks; both were given. "
+                "Leave one of the two out."
             )
         check_number("tolerance", self.tolerance, "(0, 1)")
         check_choice("on_unproven", self.on_unproven, ("raise", "return"))
