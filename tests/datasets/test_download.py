@@ -102,7 +102,7 @@ def test_a_file_on_disk_with_another_checksum_is_an_error(isolated):
     with pytest.raises(DatasetError) as caught:
         files.read_content(source())
     message = str(caught.value)
-    assert f"expected {source().sha256}" in message
+    assert f"should be {source().sha256}" in message
     assert f"got {hashlib.sha256(b'other').hexdigest()}" in message
     assert str(isolated / "table.csv") in message
 

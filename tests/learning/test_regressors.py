@@ -148,7 +148,7 @@ def test_large_numbers_are_written_out():
     random = np.random.default_rng(0)
     X, group = random.normal(size=(60, 2)), np.arange(60) % 2
     model = QuantileAlignmentRegressor(LinearRegression(), max_gap=1.0, strength=[1.0])
-    with pytest.warns(FairmatchWarning, match=r"known to about ±\d,\d{3}, more than max_gap=1\."):
+    with pytest.warns(FairmatchWarning, match=r"only to about ±\d,\d{3}, more than max_gap=1\."):
         model.fit(X, 10_000.0 * X[:, 0], sensitive_features=group)
 
 

@@ -394,7 +394,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("group", "message"),
         [
-            (np.where(np.arange(120) == 0, 7, GROUP), "fewer than 2 rows: 7 1"),
+            (np.where(np.arange(120) == 0, 7, GROUP), "fewer than 2 rows: 7: 1"),
             (np.zeros(120), "one group only"),
             (np.where(GROUP == 1, np.nan, 0.0), "missing or unknown values"),
         ],
