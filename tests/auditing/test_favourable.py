@@ -74,7 +74,7 @@ def test_the_outcome_has_a_name(given, words):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"favourable": "up"}, "'high' or 'low'"),
+        ({"favourable": "up"}, "'high', 'low'"),
         ({"outcome": " "}, "outcome is empty"),
         ({"threshold": 5.0}, r"threshold must be a number in \[0, 1\]"),
         ({"threshold": -0.1}, "threshold"),
