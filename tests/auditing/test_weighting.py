@@ -235,7 +235,7 @@ def test_a_comparison_takes_weights(table):
         ({"sample_weight": np.zeros(300)}, "nobody is left"),
         ({"sample_weight": np.full(300, 0.5), "weight_kind": "counts"}, "whole numbers"),
         ({"sample_weight": np.ones(299)}, "299 rows"),
-        ({"sample_weight": np.ones(300), "weight_kind": "people"}, "'survey' or 'counts'"),
+        ({"sample_weight": np.ones(300), "weight_kind": "people"}, "'survey', 'counts'"),
     ],
 )
 def test_weights_that_are_none_are_said(table, change, said):
