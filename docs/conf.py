@@ -95,7 +95,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(demo|pictures|shifting)\.py$",
+    "ignore_pattern": r"(demo|pictures|screenshots|shifting)\.py$",
     "within_subsection_order": place_in_gallery,
     "backreferences_dir": "reference/backreferences",
     "doc_module": ("fairmatch",),
