@@ -69,6 +69,11 @@ _CATEGORIES = (
     *("categorical_feature", "cat_feature", "categorical_column", "cat_column"),
     "categorical_features",
 )
+# Parameters of LightGBM's objectives, which fairmatch's own objective would not read.
+_OBJECTIVES = (
+    *("sigmoid", "boost_from_average", "reg_sqrt", "alpha", "fair_c", "poisson_max_delta_step"),
+    "tweedie_variance_power",
+)
 _STOPPING = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 
 
@@ -313,6 +318,8 @@ def _unusable(given: dict[str, Any], *, real: bool) -> Iterator[tuple[str, str]]
             yield f"a function as its {name}", advice
         if name in _STOPPING and value is not None:
             yield f"{name}={value!r}", "Set early_stopping_rounds beside estimator instead."
+        if name in _OBJECTIVES:
+            yield f"{name}={value!r}", "Trees grow with fairmatch's own objective; leave it out."
         if "file" in name or name in ("machines", "config", "data", "valid", "input_model"):
             yield f"{name}={value!r}", "Trees are grown on the table alone; leave it out."
         for known, aliases in _ALIASES.items():

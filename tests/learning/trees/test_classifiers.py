@@ -823,6 +823,8 @@ class TestEstimator:
             (lgb.LGBMClassifier(forcedsplits_filename="splits.json"), "leave it out"),
             (RandomForestClassifier(), "got RandomForestClassifier.*QuantileAlignmentClassifier"),
             (lgb.LGBMClassifier(mc=[0, 0, 0, 0]), "Write monotone_constraints= instead"),
+            (lgb.LGBMClassifier(sigmoid=2.0), "sigmoid=2.0.*own objective"),
+            (lgb.LGBMClassifier(boost_from_average=False), "own objective"),
             (lgb.LGBMClassifier(seed=3), "Write random_state= instead"),
             (lgb.LGBMClassifier(categorical_feature=[0]), "'category'"),
             (lgb.LGBMClassifier(interaction_constraints=[["wage", "debt"]]), "positions"),
