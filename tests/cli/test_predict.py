@@ -72,6 +72,14 @@ def test_words_are_not_ranked_by_their_spelling(people, capsys):
     assert told in capsys.readouterr().err
 
 
+def test_a_place_that_cannot_be_written_comes_with_advice(people, capsys):
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
+    assert main(["predict", "model", "people.csv", "--out", "people.csv/scores.csv"]) == 2
+    error = capsys.readouterr().err
+    assert "people.csv" in error
+    assert "Check that the folder exists" in error
+
+
 def test_the_positive_label_of_a_dataset_is_told_without_the_option(monkeypatch, capsys):
     def stop(*args, **settings):
         raise FairmatchError("the training begins")

@@ -92,8 +92,9 @@ class Command(click.Command):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 141  # as shells have it
             except OSError as error:  # a file that cannot be written; 1 would mean a broken bound
-                where = f"{error.filename or 'the output'}: "
-                told, code = f"{where}{error.strerror or error}", 2
+                told, code = f"{error.filename or 'the output'}: {error.strerror or error}", 2
+                if error.filename:
+                    told += ". Check that the folder exists and that you may write to it."
             except MemoryError as error:
                 told, code = f"There is not enough memory ({error}). Use fewer rows or columns.", 2
             except KeyboardInterrupt:

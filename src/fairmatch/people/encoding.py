@@ -609,8 +609,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             notify(
                 f"Columns with more than {most} levels, and how many: {pooled}. The {most} most "
                 "frequent levels are kept, and the others are pooled. Leave the columns out, or "
-                "merge similar levels. Where an encoder can be passed, "
-                "TableEncoder(max_levels=…, rare='pool', 'drop' or 'error') changes this.",
+                "merge similar levels. Networks also take encoder=TableEncoder(max_levels=…, "
+                "rare='pool'), and every learner takes columns that you have encoded yourself.",
                 FairmatchWarning,
             )
         self._columns = tuple(fitted)
