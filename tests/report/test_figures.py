@@ -468,7 +468,7 @@ class TestFiling:
         assert "Selected means not flagged, a score below 0.5." in lead
         assert "score is below the median" in lead
 
-    def test_small_categories_are_marked_and_unknown_people_counted(self):
+    def test_small_categories_are_named_and_unknown_people_counted(self):
         scores, groups = decided({"a": 0.8, "b": 0.2})
         (plain,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
         assert "less than 2%" not in said(plain)
@@ -476,7 +476,7 @@ class TestFiling:
         groups = groups.astype(object)
         groups[:2], groups[2:12] = "tiny", None
         (figure,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
-        assert "Categories of less than 2% of the people are marked" in said(figure)
+        assert "With less than 2% of the people: tiny. The rule allows" in said(figure)
         assert "; 10 people of unknown category, scored and left out." in said(figure)
         assert [row["label"] for row in figure.rows if row["small"]] == ["tiny"]
 

@@ -330,8 +330,8 @@ def _summary(audit: Audit) -> list[list[object]]:
         [
             "too few people",
             "the audit states nothing else about categories of fewer than "
-            f"{audit.provenance.settings['min_group_size']} people; their rates are listed because "
-            "every category is filed",
+            f"{audit.provenance.settings['min_group_size']} people; their rates are listed, "
+            "unless withheld, because every category is filed",
         ],
         [
             "four fifths",

@@ -800,7 +800,7 @@ def _impact_figure(model: _Model, decided: str, table: ImpactTable) -> Figure:
         attributes=[column_words(name) for name in table.attributes],
         model=model.title,
         decided=decided,
-        small=any(category.is_small for category in order),
+        small=[group_words(category.category) for category in order if category.is_small],
         highest=highest,
         few=[group_words(category.category) for category in order if category.is_few],
         alone=any(category.n_people == 1 for category in order),
