@@ -249,4 +249,4 @@ def test_a_gap_that_cannot_be_watched_is_named(tmp_path, capsys):
     assert run(tmp_path / "log.csv", "--measure", "ks_parity_gap") == 2
     said = capsys.readouterr().err
     assert "--measure" in said
-    assert "choose one of demographic_parity_gap, " in said
+    assert "must be one of 'demographic_parity_gap', " in said

@@ -82,7 +82,7 @@ def test_the_verdict_counts_where_ftm_is_nearer(study, tmp_path):
     assert (
         figure == "More similar in 2 of 4 comparisons (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2)"
     )
-    assert "german at ΔDP 0.06, trees: 0.100 beside Reg 0.300" in told
+    assert "german at ΔDP 0.06, trees: 0.100, Reg 0.300" in told
     page = matching_tables(answers)
     assert "**german, ΔWDP nearest to 0.05**" in page
     assert "smaller position than 1 of 3 other methods" in page
