@@ -38,11 +38,25 @@ def northwest_corner(
         # Half a unit for every mass, plus a few float roundings (2**-52, or 2**9 units) of the
         # totals.
         total, rounding = float(_UNITS), len(mass0) + len(mass1) + 2**12
-    ends = np.concatenate([ends0, ends1])
-    ends.sort(kind="stable")  # two sorted runs: one linear merge
-    ends = ends[np.diff(ends, prepend=0) > rounding]
+    ends = _merge(ends0, ends1, rounding)
     mass = np.diff(ends, prepend=0) / total
     return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass
+
+
+def equal_northwest_corner(n0: int, n1: int) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Couple n0 equal masses with n1 equal masses by division, in a fifth of the time."""
+    ends = _merge(np.arange(1, n0 + 1) * n1, np.arange(1, n1 + 1) * n0)
+    mass = np.diff(ends, prepend=0) / (float(n0) * float(n1))
+    ends -= 1
+    return ends // n1, ends // n0, mass
+
+
+def _merge(
+    ends0: NDArray[np.int64], ends1: NDArray[np.int64], rounding: int = 0
+) -> NDArray[np.int64]:
+    ends = np.concatenate([ends0, ends1])
+    ends.sort(kind="stable")  # two sorted runs: one linear merge
+    return ends[np.diff(ends, prepend=0) > rounding]
 
 
 def _unit_ends(shares: FloatArray) -> NDArray[np.int64]:
@@ -56,13 +70,13 @@ class Side:
     """One group along the staircase: the matching as pieces along the quantile axis."""
 
     rows: IndexArray  # in the order of their scores; tied rows are in row order
-    level: IndexArray  # of each row among the group's different scores
+    level: IndexArray | None  # of each row among the group's different scores; None without ties
     piece: IndexArray  # the member to which each piece of the matching belongs
 
     @property
     def levels(self) -> IndexArray:
         """The score level of every piece."""
-        return self.level[self.piece]
+        return self.piece if self.level is None else self.level[self.piece]
 
 
 class Staircase:
@@ -79,8 +93,10 @@ class Staircase:
         weights: FloatArray | None = None,
     ) -> None:
         (rows0, level0), (rows1, level1) = (_rank(scores, own) for own in rows)
-        masses = [np.ones(len(own)) if weights is None else weights[own] for own in (rows0, rows1)]
-        piece0, piece1, self.mass = northwest_corner(masses[0], masses[1])
+        if weights is None:
+            piece0, piece1, self.mass = equal_northwest_corner(len(rows0), len(rows1))
+        else:
+            piece0, piece1, self.mass = northwest_corner(weights[rows0], weights[rows1])
         self.sides = Side(rows0, level0, piece0), Side(rows1, level1, piece1)
         self.open_runs = self._open_runs()
         self.open_mass = float(sum(self.mass[run].sum() for run in self.open_runs))
@@ -91,12 +107,13 @@ class Staircase:
         return self.sides[0].rows[self.sides[0].piece], self.sides[1].rows[self.sides[1].piece]
 
     def _open_runs(self) -> list[slice]:
-        if all(side.level[-1] == len(side.rows) - 1 for side in self.sides):
-            return []  # no scores are tied
+        if all(side.level is None for side in self.sides):
+            return []
         joined = np.zeros(len(self.mass) - 1, dtype=bool)
         for side in self.sides:
-            at, tied = side.levels, np.bincount(side.level) > 1
-            joined |= (at[1:] == at[:-1]) & tied[at[1:]]
+            if side.level is not None:
+                at, tied = side.levels, np.bincount(side.level) > 1
+                joined |= (at[1:] == at[:-1]) & tied[at[1:]]
         starts = np.append(0, np.flatnonzero(~joined) + 1)
         ends = np.append(starts[1:], len(self.mass))
         several = np.ones(len(starts), dtype=bool)
@@ -105,15 +122,16 @@ class Staircase:
         return [slice(a, b) for a, b in zip(starts[several], ends[several], strict=True)]
 
 
-def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Return the rows sorted by score, tied ones in row order, and the level of each score."""
+def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray | None]:
+    """Sort rows by score. If scores are tied, sort ties in row order and return score levels."""
     values = scores[rows]
     order = np.argsort(values)
     ranked = values[order]
-    level = np.append(0, np.cumsum(ranked[1:] != ranked[:-1]))
-    if level[-1] < len(rows) - 1:  # the stable sort is slower, so it runs only if there are ties
-        order = np.argsort(values, kind="stable")
-    return rows[order], level
+    new = ranked[1:] != ranked[:-1]
+    if new.all():
+        return rows[order], None
+    # The stable sort is slower, so it runs only if there are ties.
+    return rows[np.argsort(values, kind="stable")], np.append(0, np.cumsum(new))
 
 
 def settled(
