@@ -1,6 +1,9 @@
 """Networks that minimise a loss plus a weighted penalty."""
 
+import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
@@ -11,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -44,6 +48,8 @@ from fairmatch.people.encoding import Points
 from fairmatch.people.outcome import LOGISTIC, Loss
 from fairmatch.people.people import Comparison, IndexArray, People
 
+# How many matchings are computed ahead of the step that trains on them.
+_AHEAD = 8
 # Several parts share the pairs of a batch. Each has at least this many, or a whole batch if that
 # is smaller.
 _LEAST_PAIRS = 256
@@ -190,14 +196,58 @@ def coupled_batches(
     return Batches(people.mass, batch_size, generator, drawn, part_size, shared)
 
 
-def rematched(
+def matched_ahead(
     steps: Iterator[Pairs], matcher: OptimalTransportMatcher, points: Points
 ) -> Iterator[Pairs]:
-    """Yield the pairs of every step, matched anew as in the paper."""
-    for pairs in steps:
-        yield [
-            (first, second[matcher.pair(points[first], points[second])]) for first, second in pairs
-        ]
+    """Yield the pairs of every step, matched anew as in the paper.
+
+    Another process matches them ahead of the training.
+    """
+
+    def submit(first: IndexArray, second: IndexArray) -> Any:
+        given = matcher.pair, points[first], points[second]
+        try:
+            return _other_core().submit(*given)
+        except BrokenExecutor:  # something outside ended the process
+            _other_core.cache_clear()
+            return _other_core().submit(*given)
+
+    def matched(first: IndexArray, second: IndexArray, order: Any) -> tuple[IndexArray, IndexArray]:
+        try:
+            return first, second[order.result()]
+        except BrokenExecutor:
+            return first, second[submit(first, second).result()]
+
+    waiting: deque[Any] = deque()
+    try:
+        for pairs in steps:
+            waiting.append([(*pair, submit(*pair)) for pair in pairs])
+            if len(waiting) > _AHEAD:
+                yield [matched(*awaited) for awaited in waiting.popleft()]
+        while waiting:
+            yield [matched(*awaited) for awaited in waiting.popleft()]
+    finally:
+        for awaited in waiting:
+            for *_, future in awaited:
+                future.cancel()
+
+
+@cache
+def _other_core() -> ProcessPoolExecutor:
+    """Start the process that matches ahead; it ends by itself after a minute without work.
+
+    This is a process, because the solver of POT (Python Optimal Transport) blocks all other
+    threads. It is separate from joblib's reusable pool, because joblib may be using that pool to
+    run this very training. It leaves Ctrl-C, which a terminal sends to all processes, to the
+    process that trains.
+    """
+    return ProcessPoolExecutor(
+        max_workers=1,
+        timeout=60,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
 
 
 class StackedMLP(nn.Module):
@@ -697,7 +747,7 @@ def train_networks(
         batches = coupled_batches(formula.coupling, people, size, generator)
         module = Penalty(own, link=link)
     elif isinstance(formula, FreshlyMatchedGap):
-        rematch = partial(rematched, matcher=formula.matcher, points=formula.points)
+        rematch = partial(matched_ahead, matcher=formula.matcher, points=formula.points)
         size = formula.matcher.batch_size or size
         batches = pair_batches(formula.parts, mass, size, generator, rematch)
         shares = own.new_tensor([part.weight for part in formula.parts])

@@ -1,7 +1,10 @@
+import os
+import signal
 from functools import partial
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from synthetic import people
@@ -9,9 +12,10 @@ from synthetic import people
 from fairmatch import Coupling, OptimalTransportMatcher
 from fairmatch.learning.networks import (
     Batches,
+    _other_core,
     coupled_batches,
+    matched_ahead,
     pair_batches,
-    rematched,
 )
 from fairmatch.people.encoding import read_points
 from fairmatch.people.groups import read_criterion, read_groups
@@ -34,7 +38,7 @@ def parts(groups, mass):
 
 
 def matched_batches(matcher, X, groups, mass, batch_size):
-    rematch = partial(rematched, matcher=matcher, points=X)
+    rematch = partial(matched_ahead, matcher=matcher, points=X)
     generator = np.random.default_rng(0)
     return pair_batches(parts(groups, mass), mass, batch_size, generator, rematch)
 
@@ -144,9 +148,57 @@ def test_matched_batches_are_optimal(label_weight):
     points = matcher.points(read_points(X), y == 1)
     mass, groups = np.ones(60), read_groups(group)
     batches = matched_batches(matcher, points, groups, mass, 20)
-    for batch in batches.epoch(12):
+    for batch in batches.epoch(12):  # more than are computed ahead
         pairs = batch.rows[: batch.n_pairs], batch.rows[batch.n_pairs :]
         source, target = (points[rows].dense() for rows in pairs)
         cost = cdist(source, target, "sqeuclidean")
         best = cost[linear_sum_assignment(cost)].sum()
         assert ((source - target) ** 2).sum() == pytest.approx(best)
+
+
+class Elsewhere(OptimalTransportMatcher):
+    """Matches in row order, in any process but the one whose number is its seed."""
+
+    def pair(self, source_points, target_points):
+        if os.getpid() == self.random_state:
+            raise AssertionError("matched by the process that trains")
+        return np.arange(len(source_points))
+
+
+class Failing(OptimalTransportMatcher):
+    def pair(self, source_points, target_points):
+        raise RuntimeError("not proven optimal")
+
+
+class TestTheWorker:
+    def epoch(self, matcher=None, n_steps=30):
+        X, groups, mass = table()
+        matcher = matcher or OptimalTransportMatcher()
+        return matched_batches(matcher, X, groups, mass, 16).epoch(n_steps)
+
+    def test_it_is_another_process(self):
+        assert len(list(self.epoch(Elsewhere(random_state=os.getpid())))) == 30
+
+    def test_an_epoch_may_be_left_early(self):
+        steps = self.epoch()
+        next(steps)
+        steps.close()
+        assert len(list(self.epoch())) == 30
+
+    def test_its_error_is_raised(self):
+        with pytest.raises(RuntimeError, match="not proven optimal"):
+            list(self.epoch(Failing()))
+
+
+def test_joblib_works_after_batches_were_matched_on_another_core():
+    assert list(source_of("matched", *table()).epoch(2))
+    assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]
+
+
+def test_matching_goes_on_after_its_process_was_killed():
+    assert list(source_of("matched", *table()).epoch(1))
+    # A list, because the pool takes a dead process out of its own.
+    for process in list(_other_core()._processes.values()):
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    assert len(list(source_of("matched", *table()).epoch(3))) == 3
