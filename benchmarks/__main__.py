@@ -33,8 +33,9 @@ run, with the version of the code as a label in brackets ("before", "after", "fl
 Rows with a goal are of the newest of these versions.
 
 Some ratios also depend on the processor. On 2026-11-20, on another machine, the code of 2026-11-18
-took 0.64 (0.24 before) for the 18-weight curve with all rows matched once, and 3.6 to 4.2 (2.89
-before) for the gaps and the fair matching of 10 million scores, where `np.argsort` is faster.
+took 0.64 (0.24 before) for the 18-weight curve with all rows matched once. For the gaps and the
+fair matching of 10 million scores it took 4.4 to 4.8 (2.89 before), because `np.argsort` is faster
+there; the code of 2026-11-20 took 4.3 to 6.0 in four runs.
 """
 
 
