@@ -45,7 +45,7 @@ EXTRAS ?= tests/learning/test_deploy.py tests/learning/test_wrapped.py tests/cli
 minimum:
 	$(PYTHON) -m venv .venv-minimum
 	.venv-minimum/bin/python -m pip install --quiet -c constraints-minimum.txt -e ".[all]" \
-	  "pytest<9" pytest-xdist hypothesis polars==1.20.0 distributed
+	  "pytest<9" pytest-xdist hypothesis polars==1.20.0 distributed statsmodels
 	.venv-minimum/bin/python -m pytest -n 2 $(MINIMUM) $(EXTRAS) $(patsubst tests/%,src/fairmatch/%,$(MINIMUM))
 
 # Other libraries, in an environment of its own; one that does not install is named on the page. Some
